@@ -12,6 +12,12 @@ import (
 // its value.
 type key struct {
 	name string
+	// about describes it in the schema. {{...}} stands for what the tools declare, and {{WhoTakes}} for who takes the
+	// key. It is empty for a key that the template of the schema describes.
+	about string
+	// shape is the rest of its schema; defined says that the schema has it as a definition.
+	shape   func(t Tools) string
+	defined bool
 	// general says that the key is not one of a tool: every workload has it, or its reader says who takes it.
 	general bool
 	// fixed says why an arm cannot set it.
@@ -22,10 +28,11 @@ type key struct {
 	column bool
 	// taken says whether it has a meaning in a capability; nil for always.
 	taken func(c capability) bool
-	// within are the limits of a number, or of a size in bytes.
+	// within are the limits of a number, or of a size in bytes, and times those of a duration.
 	within func(c capability) Range
-	// usual is the value of a number where the file gives none; 0 for none.
-	usual int
+	times  func(c capability) Durations
+	// usual is the number or size where the file gives none. 0 is none, or the tool's or the kernel's own.
+	usual func(w Workload, c capability) int
 	// says names a number in messages: "%d iterations".
 	says string
 	// read reads the value from the file, or sets the default. It is nil for a key that is read on its own.
@@ -105,6 +112,9 @@ func apart(*reader, *Workload, fields, capability) {}
 
 // or gives the key with what it has left out taken from another one.
 func (k key) or(kind key) key {
+	if k.shape == nil {
+		k.shape = kind.shape
+	}
 	if k.taken == nil && !k.general {
 		k.taken = kind.taken
 	}
@@ -127,21 +137,28 @@ func (k key) or(kind key) key {
 }
 
 // plain is a key whose value is one field, which is empty if the file gives no value.
-func plain[T comparable](k key, at func(w *Workload) *T) key {
+func plain[T comparable](at func(w *Workload) *T, k key) key {
 	var empty T
 	return k.or(key{given: func(w Workload) bool { return *at(&w) != empty }})
 }
 
 // number is a key whose value is a whole number.
-func number(k key, at func(w *Workload) *int) key {
+func number(at func(w *Workload) *int, k key) key {
 	if k.within == nil {
 		k.within = func(c capability) Range { return c.Numbers[k.name] }
 	}
-	return plain(k.or(key{
+	if k.usual == nil {
+		k.usual = always(0)
+	}
+	return plain(at, k.or(key{
+		shape: func(t Tools) string {
+			limits := k.within(t.widest())
+			return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
+		},
 		taken: func(c capability) bool { return k.within(c).taken() },
 		read: func(r *reader, w *Workload, f fields, can capability) {
 			if k.within(can).taken() {
-				*at(w) = k.usual
+				*at(w) = k.usual(*w, can)
 			}
 			if v, ok := r.optional(f, k.name); ok {
 				limits := k.within(can)
@@ -158,7 +175,7 @@ func number(k key, at func(w *Workload) *int) key {
 			return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %d to %d", n, c, limits.Min, limits.Max)
 		},
 		value: func(w Workload) string {
-			if n := cmp.Or(*at(&w), k.usual); n != 0 {
+			if n := cmp.Or(*at(&w), k.usual(w, capability{})); n != 0 {
 				return strconv.Itoa(n)
 			}
 			return notSet
@@ -169,49 +186,48 @@ func number(k key, at func(w *Workload) *int) key {
 			}
 			return ""
 		},
-	}), at)
+	}))
 }
 
-// size is a key whose value is a number of bytes. usual is the size where the file gives none; 0 stands for that of the
-// tool or the kernel.
-func size(k key, at func(w *Workload) *int, usual func(w Workload, c capability) int) key {
-	return plain(k.or(key{
+// size is a key whose value is a number of bytes.
+func size(at func(w *Workload) *int, k key) key {
+	return plain(at, k.or(key{
+		shape: shaped(`"$ref": "#/$defs/size"`),
 		taken: func(c capability) bool { return k.within(c).taken() },
 		read: func(r *reader, w *Workload, f fields, can capability) {
 			if !k.within(can).taken() {
 				return
 			}
-			*at(w) = usual(*w, can)
+			*at(w) = k.usual(*w, can)
 			if v, ok := r.optional(f, k.name); ok {
 				*at(w) = r.size(v.value, k.name, can.sender(), k.within(can))
 			}
 		},
 		check: func(c capability, w Workload) error {
 			bytes, limits := *at(&w), k.within(c)
-			if !limits.taken() || limits.holds(bytes) || bytes == 0 && usual(w, c) == 0 {
+			if !limits.taken() || limits.holds(bytes) || bytes == 0 && k.usual(w, c) == 0 {
 				return nil
 			}
 			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", k.name, bytes, c, limits.Min, limits.Max)
 		},
 		value: func(w Workload) string { return sizeText(*at(&w)) },
-	}), at)
+	}))
 }
 
 // span is a key whose value is a duration. The example is one that messages tell to write.
-func span(
-	k key, at func(w *Workload) *time.Duration, limits func(c capability) Durations, example time.Duration,
-) key {
-	return plain(k.or(key{
-		taken: func(c capability) bool { return limits(c).taken() },
+func span(at func(w *Workload) *time.Duration, example time.Duration, k key) key {
+	return plain(at, k.or(key{
+		shape: shaped(`"$ref": "#/$defs/duration"`),
+		taken: func(c capability) bool { return k.times(c).taken() },
 		read: func(r *reader, w *Workload, f fields, can capability) {
-			within := limits(can)
+			within := k.times(can)
 			*at(w), within.Default = within.Default, example
 			if v, ok := r.optional(f, k.name); ok {
 				*at(w) = r.period(v.value, k.name, can, within)
 			}
 		},
 		check: func(c capability, w Workload) error {
-			is, l := *at(&w), limits(c)
+			is, l := *at(&w), k.times(c)
 			if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
 				return nil
 			}
@@ -219,12 +235,13 @@ func span(
 				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
 		},
 		value: func(w Workload) string { return FormatDuration(*at(&w)) },
-	}), at)
+	}))
 }
 
 // words is a key whose value is one of some words, the first of which is the default.
-func words(k key, at func(w *Workload) *string, known []string) key {
-	return plain(k.or(key{
+func words(at func(w *Workload) *string, known []string, k key) key {
+	return plain(at, k.or(key{
+		shape: shaped(`"enum": ` + inJSON(known)),
 		taken: inKeys(k.name),
 		read: func(r *reader, w *Workload, f fields, can capability) {
 			if slices.Contains(can.Keys, k.name) {
@@ -243,12 +260,13 @@ func words(k key, at func(w *Workload) *string, known []string) key {
 			return nil
 		},
 		value: func(w Workload) string { return *at(&w) },
-	}), at)
+	}))
 }
 
 // onOff is a key that is true or false, which is the default.
-func onOff(k key, at func(w *Workload) *bool) key {
-	return plain(k.or(key{
+func onOff(at func(w *Workload) *bool, k key) key {
+	return plain(at, k.or(key{
+		shape: shaped(`"type": "boolean", "default": false`),
 		taken: inKeys(k.name),
 		read: func(r *reader, w *Workload, f fields, _ capability) {
 			if v, ok := r.optional(f, k.name); ok {
@@ -256,11 +274,12 @@ func onOff(k key, at func(w *Workload) *bool) key {
 			}
 		},
 		value: func(w Workload) string { return strconv.FormatBool(*at(&w)) },
-	}), at)
+	}))
 }
 
-// kernels is the usual size of a buffer: the kernel chooses it.
-func kernels(Workload, capability) int { return 0 }
+func always(n int) func(Workload, capability) int { return func(Workload, capability) int { return n } }
+
+func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
 
 func buffers(c capability) Range { return c.Buffers }
 

@@ -16,17 +16,19 @@ var schema string
 func Schema(tools Tools) []byte { return withVariables(plainSchema(tools)) }
 
 // plainSchema is the schema of a file without variables.
-func plainSchema(tools Tools) []byte {
-	words := toolWords{tools}
+func plainSchema(tools Tools) []byte { return []byte(toolWords{tools}.filled(schema)) }
+
+// filled gives a text of the schema with what the tools declare in place of {{...}}.
+func (t toolWords) filled(template string) string {
 	var out strings.Builder
-	for rest := schema; ; {
+	for rest := template; ; {
 		before, after, found := strings.Cut(rest, "{{")
 		out.WriteString(before)
 		if !found {
-			return []byte(out.String())
+			return out.String()
 		}
 		place, after, _ := strings.Cut(after, "}}")
-		text, known := words.at(place)
+		text, known := t.at(place)
 		if !known {
 			// The schema is a constant of this program, and a test fills every place.
 			panic(fmt.Sprintf("the schema of this program is broken: nothing is known about {{%s}}", place))

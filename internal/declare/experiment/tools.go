@@ -62,6 +62,17 @@ type Range struct{ Min, Max int }
 
 func (r Range) taken() bool { return r.Max > 0 }
 
+// with gives a range that includes another one.
+func (r Range) with(other Range) Range {
+	switch {
+	case !other.taken():
+		return r
+	case !r.taken():
+		return other
+	}
+	return Range{min(r.Min, other.Min), max(r.Max, other.Max)}
+}
+
 func (r Range) holds(n int) bool { return n >= r.Min && n <= r.Max }
 
 // Durations are the limits of a duration. Max is 0 where a capability does not take it. Every duration is a multiple
@@ -211,25 +222,14 @@ func (c capability) leastStamped() int {
 // values of its workload are still checked.
 func (t Tools) widest() capability {
 	w := capability{Capability: Capability{Numbers: map[string]Range{}}}
-	widen := func(r *Range, by Range) {
-		switch {
-		case !by.taken():
-		case !r.taken():
-			*r = by
-		default:
-			*r = Range{min(r.Min, by.Min), max(r.Max, by.Max)}
-		}
-	}
 	for _, c := range t.all() {
 		for _, sizes := range []Range{c.Request, c.Response, c.Message} {
-			widen(&w.Request, sizes)
+			w.Request = w.Request.with(sizes)
 		}
 		for key, limits := range c.Numbers {
-			all := w.Numbers[key]
-			widen(&all, limits)
-			w.Numbers[key] = all
+			w.Numbers[key] = w.Numbers[key].with(limits)
 		}
-		widen(&w.Buffers, c.Buffers)
+		w.Buffers = w.Buffers.with(c.Buffers)
 		w.Duration.Max = max(w.Duration.Max, c.Duration.Max)
 		w.Warmup.Max = max(w.Warmup.Max, c.Warmup.Max)
 		w.Interval.Max = max(w.Interval.Max, c.Interval.Max)

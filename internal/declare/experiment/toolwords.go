@@ -20,28 +20,68 @@ func (t toolWords) at(place string) (text string, known bool) {
 	if key, found := strings.CutPrefix(place, "WhoTakes "); found {
 		return t.whoTakes(key), true
 	}
+	if span, found := strings.CutPrefix(place, "Keys "); found {
+		first, last, _ := strings.Cut(span, " ")
+		return t.keys(first, last), true
+	}
 	say, known := map[string]func() string{
 		"Background":       t.Background,
 		"BitRates":         t.BitRates,
+		"Besides":          func() string { return listed(func(k key) bool { return k.beside && k.defined }, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
 		"DefaultModes":     t.DefaultModes,
 		"DefaultProtocols": t.DefaultProtocols,
 		"DefaultRequests":  t.DefaultRequests,
 		"DefaultWarmups":   t.DefaultWarmups,
+		"Definitions":      func() string { return listed(func(k key) bool { return k.defined }, t.schemaOf) },
 		"Encapsulations":   func() string { return inJSON(check.Encapsulations()) },
 		"Modes":            func() string { return inJSON(t.Modes("")) },
-		"MostConnections":  func() string { return inJSON(t.MostConnections()) },
+		"MostBeside":       t.MostBeside,
 		"Names":            func() string { return inJSON(t.Names()) },
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
 		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
+		"Settings":         func() string { return listed(func(k key) bool { return k.fixed == settable }, inWorkloads) },
 	}[place]
 	if !known {
 		return "", false
 	}
 	return say(), true
 }
+
+// listed writes the schema of the wanted keys as members of an object.
+func listed(wanted func(k key) bool, schema func(k key) string) string {
+	var all []string
+	for _, k := range allKeys() {
+		if wanted(k) {
+			all = append(all, inJSON(k.name)+": {"+schema(k)+"}")
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// keys writes the keys of a workload from the first to the last.
+func (t toolWords) keys(first, last string) string {
+	names := workloadKeys()
+	names = names[slices.Index(names, first) : slices.Index(names, last)+1]
+	return listed(func(k key) bool { return slices.Contains(names, k.name) }, func(k key) string {
+		if k.defined {
+			return defined(k)
+		}
+		return t.schemaOf(k)
+	})
+}
+
+// schemaOf is the schema of a key's values.
+func (t toolWords) schemaOf(k key) string {
+	about := strings.ReplaceAll(k.about, "{{WhoTakes}}", "{{WhoTakes "+k.name+"}}")
+	return `"description": ` + inJSON(t.filled(about)) + ", " + k.shape(t.Tools)
+}
+
+func defined(k key) string { return `"$ref": "#/$defs/` + k.name + `"` }
+
+func inWorkloads(k key) string { return `"$ref": "#/$defs/workload/properties/` + k.name + `"` }
 
 // inJSON writes words, or a number.
 func inJSON(value any) string {
@@ -66,6 +106,12 @@ func (t toolWords) Places() string {
 func (t toolWords) Background() string {
 	c, _ := t.beside()
 	return c.String()
+}
+
+// MostBeside is the greatest number of connections of a background.
+func (t toolWords) MostBeside() string {
+	c, _ := t.beside()
+	return inJSON(c.Numbers["connections"].Max)
 }
 
 // OnlyIPv4 lists the tools that do not support IPv6.
@@ -141,9 +187,6 @@ func (t toolWords) ConnectionLimits() string {
 		return fmt.Sprintf("%d to %d", c.Numbers["connections"].Min, c.Numbers["connections"].Max)
 	}, " (", ")")
 }
-
-// MostConnections is the greatest number of connections that any tool takes.
-func (t toolWords) MostConnections() int { return t.widest().Numbers["connections"].Max }
 
 // defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3".
 // With perTool only the first capability of each tool counts.

@@ -74,63 +74,132 @@ func allKeys() []key {
 		{name: "question", general: true, fixed: sameName},
 		{name: "tool", general: true, fixed: sameMeasure, beside: true},
 		{name: "mode", general: true, fixed: sameMeasure, beside: true},
-		{name: "protocol", general: true, beside: true, taken: func(c capability) bool { return c.protocols > 1 },
-			value: func(w Workload) string { return w.Protocol }},
-		{name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
+		{
+			name: "protocol", general: true, beside: true, taken: func(c capability) bool { return c.protocols > 1 },
+			value: func(w Workload) string { return w.Protocol },
+		},
+		{
+			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" }, check: checkIP,
 			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
-			check: checkIP, value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) }},
-		span(key{name: "duration", general: true, fixed: sameEnd, read: apart},
-			func(w *Workload) *time.Duration { return &w.Duration }, func(c capability) Durations { return c.Duration }, 0),
-
-		size(key{name: "request", column: true, within: func(c capability) Range { return c.Request }},
-			func(w *Workload) *int { return &w.Request },
-			func(_ Workload, c capability) int { return cmp.Or(c.DefaultRequest, defaultRequest) }),
-		size(key{name: "response", column: true, within: func(c capability) Range { return c.Response }},
-			func(w *Workload) *int { return &w.Response },
-			func(w Workload, _ capability) int { return w.Request }),
-		size(key{name: "message", column: true, beside: true, within: func(c capability) Range { return c.Message }},
-			func(w *Workload) *int { return &w.Message },
-			func(_ Workload, c capability) int { return c.DefaultMessage }),
-		span(key{name: "warmup", column: true, fixed: sameLength}, func(w *Workload) *time.Duration { return &w.Warmup },
-			func(c capability) Durations { return c.Warmup }, time.Second),
-		span(key{name: "interval", column: true}, func(w *Workload) *time.Duration { return &w.Interval },
-			intervals, defaultInterval),
-		number(key{name: "connections", column: true, beside: true, usual: 1, check: checkConnections,
-			given: func(w Workload) bool { return w.Connections > 1 }},
-			func(w *Workload) *int { return &w.Connections }),
-		{name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate }, read: (*reader).offered,
-			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 }, check: checkOffered,
-			value: Workload.rateText},
-		words(key{name: "arrivals"}, func(w *Workload) *string { return &w.Arrivals }, arrivalWords()),
-		{name: "steps", fixed: sameLength, taken: inKeys("steps"),
-			given: func(w Workload) bool { return len(w.Steps) > 0 }},
-		number(key{name: "batch", column: true, usual: defaultBatch, check: checkBatch},
-			func(w *Workload) *int { return &w.Batch }),
-		number(key{name: "reply_every", usual: 1, says: "a reply to every %d requests"},
-			func(w *Workload) *int { return &w.ReplyEvery }),
-		number(key{name: "iterations", fixed: sameEnd, says: "%d iterations"},
-			func(w *Workload) *int { return &w.Iterations }),
-		words(key{name: "direction", beside: true}, func(w *Workload) *string { return &w.Direction }, directionWords()),
-		onOff(key{name: "zerocopy", beside: true}, func(w *Workload) *bool { return &w.ZeroCopy }),
-		onOff(key{name: "timestamps"}, func(w *Workload) *bool { return &w.Timestamps }),
-		words(key{name: "wait", taken: func(c capability) bool { return len(c.Waits) > 1 }, read: (*reader).wait,
-			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock }, check: checkWait,
-			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" }},
-			func(w *Workload) *string { return &w.Wait }, waitWords()),
-		plain(key{name: "congestion", beside: true, taken: inKeys("congestion"), read: (*reader).congestion,
-			check: checkCongestion, value: func(w Workload) string { return cmp.Or(w.Congestion, notSet) }},
-			func(w *Workload) *string { return &w.Congestion }),
-		plain(key{name: "nodelay", beside: true, taken: inKeys("nodelay"), read: (*reader).noDelay,
-			value: Workload.noDelayText}, func(w *Workload) **bool { return &w.NoDelay }),
-		number(key{name: "dscp", beside: true, taken: inKeys("dscp"),
+			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
+		},
+		span(func(w *Workload) *time.Duration { return &w.Duration }, 0, key{
+			name: "duration", general: true, fixed: sameEnd, read: apart,
+			times: func(c capability) Durations { return c.Duration },
+		}),
+		size(func(w *Workload) *int { return &w.Request }, key{
+			name: "request", column: true, within: func(c capability) Range { return c.Request },
+			usual: func(_ Workload, c capability) int { return cmp.Or(c.DefaultRequest, defaultRequest) },
+			about: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
+				"Default: {{DefaultRequests}}.",
+		}),
+		size(func(w *Workload) *int { return &w.Response }, key{
+			name: "response", column: true, within: func(c capability) Range { return c.Response },
+			usual: func(w Workload, _ capability) int { return w.Request },
+			about: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
+		}),
+		size(func(w *Workload) *int { return &w.Message }, key{
+			name: "message", column: true, beside: true, within: func(c capability) Range { return c.Message },
+			usual: func(_ Workload, c capability) int { return c.DefaultMessage },
+			about: "The size of one write (stream) or of one message (messages); over UDP, the size of one datagram. " +
+				"Default: the tool's own; {{DefaultMessages}}.",
+		}),
+		span(func(w *Workload) *time.Duration { return &w.Warmup }, time.Second, key{
+			name: "warmup", column: true, fixed: sameLength,
+			times: func(c capability) Durations { return c.Warmup },
+			about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
+				"Default: {{DefaultWarmups}}.",
+		}),
+		span(func(w *Workload) *time.Duration { return &w.Interval }, defaultInterval, key{
+			name: "interval", column: true, times: intervals,
+			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
+		}),
+		number(func(w *Workload) *int { return &w.Connections }, key{
+			name: "connections", column: true, beside: true, usual: always(1), check: checkConnections,
+			given: func(w Workload) bool { return w.Connections > 1 },
+			about: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
+		}),
+		{
+			name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate },
+			read: (*reader).offered, check: checkOffered, value: Workload.rateText,
+			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 },
+		},
+		words(func(w *Workload) *string { return &w.Arrivals }, arrivalWords(), key{
+			name: "arrivals",
+			about: "How requests are spread in time ({{WhoTakes}}). constant: every 1/rate. poisson: after random " +
+				"times, as from many independent users. Default: constant.",
+		}),
+		{
+			name: "steps", fixed: sameLength, taken: inKeys("steps"),
+			given: func(w Workload) bool { return len(w.Steps) > 0 },
+		},
+		number(func(w *Workload) *int { return &w.Batch }, key{
+			name: "batch", column: true, usual: always(defaultBatch), check: checkBatch,
+			about: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
+		}),
+		number(func(w *Workload) *int { return &w.ReplyEvery }, key{
+			name: "reply_every", usual: always(1), says: "a reply to every %d requests",
+			about: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
+		}),
+		number(func(w *Workload) *int { return &w.Iterations }, key{
+			name: "iterations", fixed: sameEnd, says: "%d iterations",
+			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that it " +
+				"should take. Default: a trial ends after its duration.",
+		}),
+		words(func(w *Workload) *string { return &w.Direction }, directionWords(), key{
+			name: "direction", beside: true, defined: true,
+			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Default: upload.",
+		}),
+		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
+			name: "zerocopy", beside: true, defined: true,
+			about: "Whether the kernel sends from the application's memory ({{WhoTakes}}).",
+		}),
+		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
+			name: "timestamps",
+			about: "Whether the kernel records when each message passes it, so that the round trip can be divided " +
+				"into parts ({{WhoTakes}}).",
+		}),
+		words(func(w *Workload) *string { return &w.Wait }, waitWords(), key{
+			name: "wait", defined: true, taken: func(c capability) bool { return len(c.Waits) > 1 },
+			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
+			read:  (*reader).wait, check: checkWait,
+			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
+			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll: the kernel " +
+				"looks at the device. epoll: in epoll_wait, where the kernel looks at the device. spin: the socket is " +
+				"asked again and again. Default: block.",
+		}),
+		plain(func(w *Workload) *string { return &w.Congestion }, key{
+			name: "congestion", beside: true, defined: true, taken: inKeys("congestion"),
+			read: (*reader).congestion, check: checkCongestion,
+			value: func(w Workload) string { return cmp.Or(w.Congestion, notSet) },
+			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
+			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
+		}),
+		plain(func(w *Workload) **bool { return &w.NoDelay }, key{
+			name: "nodelay", beside: true, defined: true, taken: inKeys("nodelay"),
+			read: (*reader).noDelay, value: Workload.noDelayText, shape: shaped(`"type": "boolean"`),
+			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
+		}),
+		number(func(w *Workload) *int { return &w.DSCP }, key{
+			name: "dscp", beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} }, check: checkDSCP,
-			value: func(w Workload) string { return strconv.Itoa(w.DSCP) }}, func(w *Workload) *int { return &w.DSCP }),
-		size(key{name: "send_buffer", beside: true, within: buffers, check: checkBuffers},
-			func(w *Workload) *int { return &w.SendBuffer }, kernels),
-		size(key{name: "receive_buffer", beside: true, within: buffers, check: checkBuffers},
-			func(w *Workload) *int { return &w.ReceiveBuffer }, kernels),
-		{name: "background", taken: inKeys("background"), given: func(w Workload) bool { return w.Background != nil },
-			value: Workload.backgroundText},
+			value: func(w Workload) string { return strconv.Itoa(w.DSCP) },
+			about: "The DSCP mark of the packets ({{WhoTakes}}).",
+		}),
+		size(func(w *Workload) *int { return &w.SendBuffer }, key{
+			name: "send_buffer", beside: true, defined: true, within: buffers, usual: always(0), check: checkBuffers,
+			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
+				"Default: the kernel's own.",
+		}),
+		size(func(w *Workload) *int { return &w.ReceiveBuffer }, key{
+			name: "receive_buffer", beside: true, defined: true, within: buffers, usual: always(0), check: checkBuffers,
+			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
+				"Default: the kernel's own.",
+		}),
+		{
+			name: "background", taken: inKeys("background"), value: Workload.backgroundText,
+			given: func(w Workload) bool { return w.Background != nil },
+		},
 		{name: "placement", general: true, beside: true, value: func(w Workload) string { return w.Placement.String() }},
 		{name: "optional", general: true, fixed: sameRun},
 	}
