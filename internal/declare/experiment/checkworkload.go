@@ -149,7 +149,7 @@ func checkDSCP(_ capability, w Workload) error {
 func checkBuffers(c capability, w Workload) error {
 	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
 		if bytes != 0 && !c.Buffers.holds(bytes) {
-			return fmt.Errorf("a buffer of %d bytes: %s takes %d to %d", bytes, c.tool, c.Buffers.Min, c.Buffers.Max)
+			return fmt.Errorf("a buffer of %d bytes: %s takes %s", bytes, c.tool, c.Buffers)
 		}
 	}
 	return nil

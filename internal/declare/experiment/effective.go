@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -196,11 +197,13 @@ func (w Workload) Value(key string) string {
 	return ""
 }
 
-func (w Workload) noDelayText() string {
-	if w.NoDelay == nil {
+func orNotSet(word string) string { return cmp.Or(word, notSet) }
+
+func noDelayText(on *bool) string {
+	if on == nil {
 		return notSet
 	}
-	return strconv.FormatBool(*w.NoDelay)
+	return strconv.FormatBool(*on)
 }
 
 func sizeText(bytes int) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // key is one key of a workload. What a literal leaves out, number, size, span, words and onOff fill in for the kind of
@@ -28,11 +30,8 @@ type key struct {
 	column bool
 	// taken says whether it has a meaning in a capability; nil for always.
 	taken func(c capability) bool
-	// within are the limits of a number, or of a size in bytes, and times those of a duration.
+	// within are the limits of a number, or of a size in bytes.
 	within func(c capability) Range
-	times  func(c capability) Durations
-	// usual is the number or size where the file gives none. 0 is none, or the tool's or the kernel's own.
-	usual func(w Workload, c capability) int
 	// says names a number in messages: "%d iterations".
 	says string
 	// read reads the value from the file, or sets the default. It is nil for a key that is read on its own.
@@ -110,6 +109,8 @@ func inKeys(name string) func(c capability) bool {
 // apart is the read of a key that is read on its own.
 func apart(*reader, *Workload, fields, capability) {}
 
+func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
+
 // or gives the key with what it has left out taken from another one.
 func (k key) or(kind key) key {
 	if k.shape == nil {
@@ -130,163 +131,127 @@ func (k key) or(kind key) key {
 	if k.value == nil && k.fixed == settable {
 		k.value = kind.value
 	}
-	if k.limits == nil {
-		k.limits = kind.limits
-	}
 	return k
 }
 
-// plain is a key whose value is one field, which is empty if the file gives no value.
-func plain[T comparable](at func(w *Workload) *T, k key) key {
-	var empty T
-	return k.or(key{given: func(w Workload) bool { return *at(&w) != empty }})
+// always is a usual value that does not depend on anything.
+func always[T any](value T) func(Workload, capability) T {
+	return func(Workload, capability) T { return value }
 }
 
-// number is a key whose value is a whole number.
-func number(at func(w *Workload) *int, k key) key {
+// valued is a key whose value is a field of the workload, which is empty if nothing is said. usual is the value where
+// the file gives none, parse reads one (empty if it is wrong), and text writes it.
+func valued[T comparable](
+	at func(w *Workload) *T, usual func(w Workload, c capability) T,
+	parse func(r *reader, n *yaml.Node, c capability) T, text func(T) string, k key,
+) key {
+	var empty T
+	if k.taken == nil && !k.general {
+		k.taken = inKeys(k.name)
+	}
+	return k.or(key{
+		read: func(r *reader, w *Workload, f fields, can capability) {
+			if k.isTaken(can) {
+				*at(w) = usual(*w, can)
+			}
+			if v, ok := r.optional(f, k.name); ok {
+				*at(w) = parse(r, v.value, can)
+			}
+		},
+		given: func(w Workload) bool { return *at(&w) != empty },
+		value: func(w Workload) string { return text(*at(&w)) },
+	})
+}
+
+// number is a key whose value is a whole number. usual is the value where the file gives none; 0 is none.
+func number(at func(w *Workload) *int, usual int, k key) key {
 	if k.within == nil {
 		k.within = func(c capability) Range { return c.Numbers[k.name] }
+		k.limits = func(c capability) string { return fmt.Sprintf(" (%s)", k.within(c)) }
 	}
-	if k.usual == nil {
-		k.usual = always(0)
-	}
-	return plain(at, k.or(key{
+	return valued(at, always(usual), func(r *reader, n *yaml.Node, can capability) int {
+		limits := k.within(can)
+		is, _ := r.integer(n, k.name, int64(limits.Min), int64(limits.Max))
+		return int(is)
+	}, func(is int) string {
+		if is = cmp.Or(is, usual); is == 0 {
+			return notSet
+		}
+		return strconv.Itoa(is)
+	}, k.or(key{
 		shape: func(t Tools) string {
 			limits := k.within(t.widest())
 			return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
 		},
 		taken: func(c capability) bool { return k.within(c).taken() },
-		read: func(r *reader, w *Workload, f fields, can capability) {
-			if k.within(can).taken() {
-				*at(w) = k.usual(*w, can)
-			}
-			if v, ok := r.optional(f, k.name); ok {
-				limits := k.within(can)
-				if n, ok := r.integer(v.value, k.name, int64(limits.Min), int64(limits.Max)); ok {
-					*at(w) = int(n)
-				}
-			}
-		},
 		check: func(c capability, w Workload) error {
-			n, limits := *at(&w), k.within(c)
-			if n == 0 || limits.holds(n) {
+			is, limits := *at(&w), k.within(c)
+			if is == 0 || limits.holds(is) {
 				return nil
 			}
-			return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %d to %d", n, c, limits.Min, limits.Max)
-		},
-		value: func(w Workload) string {
-			if n := cmp.Or(*at(&w), k.usual(w, capability{})); n != 0 {
-				return strconv.Itoa(n)
-			}
-			return notSet
-		},
-		limits: func(c capability) string {
-			if limits, declared := c.Numbers[k.name]; declared {
-				return fmt.Sprintf(" (%d to %d)", limits.Min, limits.Max)
-			}
-			return ""
+			return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %s", is, c, limits)
 		},
 	}))
 }
 
-// size is a key whose value is a number of bytes.
-func size(at func(w *Workload) *int, k key) key {
-	return plain(at, k.or(key{
+// size is a key whose value is a number of bytes. A usual value of 0 stands for what the tool or the kernel chooses.
+func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k key) key {
+	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) int {
+		return r.size(n, k.name, can.sender(), k.within(can))
+	}, sizeText, k.or(key{
 		shape: shaped(`"$ref": "#/$defs/size"`),
 		taken: func(c capability) bool { return k.within(c).taken() },
-		read: func(r *reader, w *Workload, f fields, can capability) {
-			if !k.within(can).taken() {
-				return
-			}
-			*at(w) = k.usual(*w, can)
-			if v, ok := r.optional(f, k.name); ok {
-				*at(w) = r.size(v.value, k.name, can.sender(), k.within(can))
-			}
-		},
 		check: func(c capability, w Workload) error {
 			bytes, limits := *at(&w), k.within(c)
-			if !limits.taken() || limits.holds(bytes) || bytes == 0 && k.usual(w, c) == 0 {
+			if !limits.taken() || limits.holds(bytes) || bytes == 0 && usual(w, c) == 0 {
 				return nil
 			}
-			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", k.name, bytes, c, limits.Min, limits.Max)
+			return fmt.Errorf("a %s of %d bytes: %s takes %s", k.name, bytes, c, limits)
 		},
-		value: func(w Workload) string { return sizeText(*at(&w)) },
 	}))
 }
 
-// span is a key whose value is a duration. The example is one that messages tell to write.
-func span(at func(w *Workload) *time.Duration, example time.Duration, k key) key {
-	return plain(at, k.or(key{
+// span is a key whose value is a duration. Messages tell to write the example.
+func span(
+	at func(w *Workload) *time.Duration, limits func(c capability) Durations, example time.Duration, k key,
+) key {
+	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
+	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) time.Duration {
+		within := limits(can)
+		within.Default = example
+		return r.period(n, k.name, can, within)
+	}, FormatDuration, k.or(key{
 		shape: shaped(`"$ref": "#/$defs/duration"`),
-		taken: func(c capability) bool { return k.times(c).taken() },
-		read: func(r *reader, w *Workload, f fields, can capability) {
-			within := k.times(can)
-			*at(w), within.Default = within.Default, example
-			if v, ok := r.optional(f, k.name); ok {
-				*at(w) = r.period(v.value, k.name, can, within)
-			}
-		},
+		taken: func(c capability) bool { return limits(c).taken() },
 		check: func(c capability, w Workload) error {
-			is, l := *at(&w), k.times(c)
+			is, l := *at(&w), limits(c)
 			if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
 				return nil
 			}
 			return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", k.name, FormatDuration(is), c,
 				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
 		},
-		value: func(w Workload) string { return FormatDuration(*at(&w)) },
 	}))
 }
 
-// words is a key whose value is one of some words, the first of which is the default.
+// words is a key whose value is one of some words, the first of which is the usual one.
 func words(at func(w *Workload) *string, known []string, k key) key {
-	return plain(at, k.or(key{
+	return valued(at, always(known[0]), func(r *reader, n *yaml.Node, _ capability) string {
+		word, _ := r.word(n, k.name, known)
+		return word
+	}, func(word string) string { return word }, k.or(key{
 		shape: shaped(`"enum": ` + inJSON(known)),
-		taken: inKeys(k.name),
-		read: func(r *reader, w *Workload, f fields, can capability) {
-			if slices.Contains(can.Keys, k.name) {
-				*at(w) = known[0]
-			}
-			if v, ok := r.optional(f, k.name); ok {
-				if word, ok := r.word(v.value, k.name, known); ok {
-					*at(w) = word
-				}
-			}
-		},
 		check: func(_ capability, w Workload) error {
 			if is := *at(&w); is != "" && !slices.Contains(known, is) {
 				return fmt.Errorf("unknown %s %s", k.name, quote(is))
 			}
 			return nil
 		},
-		value: func(w Workload) string { return *at(&w) },
 	}))
 }
 
-// onOff is a key that is true or false, which is the default.
+// onOff is a key that is true or false, which is the usual value.
 func onOff(at func(w *Workload) *bool, k key) key {
-	return plain(at, k.or(key{
-		shape: shaped(`"type": "boolean", "default": false`),
-		taken: inKeys(k.name),
-		read: func(r *reader, w *Workload, f fields, _ capability) {
-			if v, ok := r.optional(f, k.name); ok {
-				*at(w) = r.truth(v.value, k.name)
-			}
-		},
-		value: func(w Workload) string { return strconv.FormatBool(*at(&w)) },
-	}))
-}
-
-func always(n int) func(Workload, capability) int { return func(Workload, capability) int { return n } }
-
-func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
-
-func buffers(c capability) Range { return c.Buffers }
-
-func intervals(c capability) Durations {
-	limits := c.Interval
-	if limits.taken() {
-		limits.Default = cmp.Or(limits.Default, defaultInterval)
-	}
-	return limits
+	return valued(at, always(false), func(r *reader, n *yaml.Node, _ capability) bool { return r.truth(n, k.name) },
+		strconv.FormatBool, k.or(key{shape: shaped(`"type": "boolean", "default": false`)}))
 }

@@ -3,6 +3,8 @@ package experiment
 import (
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Limits of socket options.
@@ -15,46 +17,29 @@ const (
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
 // wait reads how both sides wait for a message.
-func (r *reader) wait(w *Workload, f fields, can capability) {
-	if len(can.Waits) > 1 && can.tool != "" {
-		w.Wait = WaitBlock
+func (r *reader) wait(n *yaml.Node, can capability) string {
+	word, ok := r.word(n, "wait", waitWords())
+	if ok && !slices.Contains(can.Waits, word) {
+		r.wrong(n, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
+		return ""
 	}
-	v, ok := r.optional(f, "wait")
-	if !ok {
-		return
-	}
-	word, ok := r.word(v.value, "wait", waitWords())
-	switch {
-	case !ok:
-	case !slices.Contains(can.Waits, word):
-		r.wrong(v.value, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
-	default:
-		w.Wait = word
-	}
+	return word
 }
 
 // noDelay reads whether the connections have TCP_NODELAY.
-func (r *reader) noDelay(w *Workload, f fields, _ capability) {
-	if v, ok := r.optional(f, "nodelay"); ok {
-		on := r.truth(v.value, "nodelay")
-		w.NoDelay = &on
-	}
+func (r *reader) noDelay(n *yaml.Node, _ capability) *bool {
+	on := r.truth(n, "nodelay")
+	return &on
 }
 
 // congestion reads the name of a congestion control. Which names exist depends on the hosts' kernels.
-func (r *reader) congestion(w *Workload, f fields, _ capability) {
-	v, given := r.optional(f, "congestion")
-	if !given {
-		return
+func (r *reader) congestion(n *yaml.Node, _ capability) string {
+	name, ok := r.text(n, "congestion", "cubic")
+	if ok && !isCongestion(name) {
+		r.wrong(n, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
+		return ""
 	}
-	name, ok := r.text(v.value, "congestion", "cubic")
-	switch {
-	case !ok:
-	case !isCongestion(name):
-		r.wrong(v.value, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
-	default:
-		w.Congestion = name
-	}
+	return name
 }
 
 // isCongestion reports whether a text can be the name of a congestion control.

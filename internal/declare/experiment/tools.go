@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -61,6 +62,9 @@ type Capability struct {
 type Range struct{ Min, Max int }
 
 func (r Range) taken() bool { return r.Max > 0 }
+
+// String writes the range as "1 to 128".
+func (r Range) String() string { return fmt.Sprintf("%d to %d", r.Min, r.Max) }
 
 // with gives a range that includes another one.
 func (r Range) with(other Range) Range {

@@ -181,10 +181,10 @@ func (t toolWords) DefaultWarmups() string {
 // (load)".
 func (t toolWords) ConnectionLimits() string {
 	return t.group(func(c capability) string {
-		if !c.Numbers["connections"].taken() {
-			return ""
+		if limits := c.Numbers["connections"]; limits.taken() {
+			return limits.String()
 		}
-		return fmt.Sprintf("%d to %d", c.Numbers["connections"].Min, c.Numbers["connections"].Max)
+		return ""
 	}, " (", ")")
 }
 
@@ -266,9 +266,8 @@ func (c capability) sizesText() string {
 	if c.Message.taken() {
 		parts = append(parts, "`message` "+c.Message.sizeText())
 	}
-	if c.Numbers["batch"].taken() {
-		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Numbers["batch"].Min, c.Numbers["batch"].Max,
-			FormatSize(c.BatchBytes)))
+	if limits := c.Numbers["batch"]; limits.taken() {
+		parts = append(parts, fmt.Sprintf("`batch` %s, of %s together", limits, FormatSize(c.BatchBytes)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -296,10 +295,10 @@ func (c capability) warmupText() string {
 }
 
 func (c capability) connectionsText() string {
-	if !c.Numbers["connections"].taken() {
-		return "1"
+	if limits := c.Numbers["connections"]; limits.taken() {
+		return limits.String()
 	}
-	return fmt.Sprintf("%d to %d", c.Numbers["connections"].Min, c.Numbers["connections"].Max)
+	return "1"
 }
 
 // keysText lists the keys that have no column of their own.

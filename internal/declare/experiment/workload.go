@@ -83,39 +83,43 @@ func allKeys() []key {
 			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
 		},
-		span(func(w *Workload) *time.Duration { return &w.Duration }, 0, key{
-			name: "duration", general: true, fixed: sameEnd, read: apart,
-			times: func(c capability) Durations { return c.Duration },
-		}),
-		size(func(w *Workload) *int { return &w.Request }, key{
+		span(func(w *Workload) *time.Duration { return &w.Duration },
+			func(c capability) Durations { return c.Duration }, 0,
+			key{name: "duration", general: true, fixed: sameEnd, read: apart}),
+		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
+			return cmp.Or(c.DefaultRequest, defaultRequest)
+		}, key{
 			name: "request", column: true, within: func(c capability) Range { return c.Request },
-			usual: func(_ Workload, c capability) int { return cmp.Or(c.DefaultRequest, defaultRequest) },
 			about: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
 				"Default: {{DefaultRequests}}.",
 		}),
-		size(func(w *Workload) *int { return &w.Response }, key{
+		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ capability) int { return w.Request }, key{
 			name: "response", column: true, within: func(c capability) Range { return c.Response },
-			usual: func(w Workload, _ capability) int { return w.Request },
 			about: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
 		}),
-		size(func(w *Workload) *int { return &w.Message }, key{
+		size(func(w *Workload) *int { return &w.Message }, func(_ Workload, c capability) int {
+			return c.DefaultMessage
+		}, key{
 			name: "message", column: true, beside: true, within: func(c capability) Range { return c.Message },
-			usual: func(_ Workload, c capability) int { return c.DefaultMessage },
 			about: "The size of one write (stream) or of one message (messages); over UDP, the size of one datagram. " +
 				"Default: the tool's own; {{DefaultMessages}}.",
 		}),
-		span(func(w *Workload) *time.Duration { return &w.Warmup }, time.Second, key{
-			name: "warmup", column: true, fixed: sameLength,
-			times: func(c capability) Durations { return c.Warmup },
-			about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
-				"Default: {{DefaultWarmups}}.",
-		}),
-		span(func(w *Workload) *time.Duration { return &w.Interval }, defaultInterval, key{
-			name: "interval", column: true, times: intervals,
+		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
+			time.Second, key{
+				name: "warmup", column: true, fixed: sameLength,
+				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
+					"Default: {{DefaultWarmups}}.",
+			}),
+		span(func(w *Workload) *time.Duration { return &w.Interval }, func(c capability) Durations {
+			limits := c.Interval
+			limits.Default = cmp.Or(limits.Default, defaultInterval)
+			return limits
+		}, defaultInterval, key{
+			name: "interval", column: true,
 			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
 		}),
-		number(func(w *Workload) *int { return &w.Connections }, key{
-			name: "connections", column: true, beside: true, usual: always(1), check: checkConnections,
+		number(func(w *Workload) *int { return &w.Connections }, 1, key{
+			name: "connections", column: true, beside: true, check: checkConnections,
 			given: func(w Workload) bool { return w.Connections > 1 },
 			about: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
 		}),
@@ -133,15 +137,15 @@ func allKeys() []key {
 			name: "steps", fixed: sameLength, taken: inKeys("steps"),
 			given: func(w Workload) bool { return len(w.Steps) > 0 },
 		},
-		number(func(w *Workload) *int { return &w.Batch }, key{
-			name: "batch", column: true, usual: always(defaultBatch), check: checkBatch,
+		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, key{
+			name: "batch", column: true, check: checkBatch,
 			about: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
 		}),
-		number(func(w *Workload) *int { return &w.ReplyEvery }, key{
-			name: "reply_every", usual: always(1), says: "a reply to every %d requests",
+		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, key{
+			name: "reply_every", says: "a reply to every %d requests",
 			about: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
 		}),
-		number(func(w *Workload) *int { return &w.Iterations }, key{
+		number(func(w *Workload) *int { return &w.Iterations }, 0, key{
 			name: "iterations", fixed: sameEnd, says: "%d iterations",
 			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that it " +
 				"should take. Default: a trial ends after its duration.",
@@ -159,40 +163,39 @@ func allKeys() []key {
 			about: "Whether the kernel records when each message passes it, so that the round trip can be divided " +
 				"into parts ({{WhoTakes}}).",
 		}),
-		words(func(w *Workload) *string { return &w.Wait }, waitWords(), key{
-			name: "wait", defined: true, taken: func(c capability) bool { return len(c.Waits) > 1 },
-			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
-			read:  (*reader).wait, check: checkWait,
+		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
+			name: "wait", defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			taken: func(c capability) bool { return len(c.Waits) > 1 },
+			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock }, check: checkWait,
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
 			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll: the kernel " +
 				"looks at the device. epoll: in epoll_wait, where the kernel looks at the device. spin: the socket is " +
 				"asked again and again. Default: block.",
 		}),
-		plain(func(w *Workload) *string { return &w.Congestion }, key{
-			name: "congestion", beside: true, defined: true, taken: inKeys("congestion"),
-			read: (*reader).congestion, check: checkCongestion,
-			value: func(w Workload) string { return cmp.Or(w.Congestion, notSet) },
+		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
+			name: "congestion", beside: true, defined: true, check: checkCongestion,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
 		}),
-		plain(func(w *Workload) **bool { return &w.NoDelay }, key{
-			name: "nodelay", beside: true, defined: true, taken: inKeys("nodelay"),
-			read: (*reader).noDelay, value: Workload.noDelayText, shape: shaped(`"type": "boolean"`),
+		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
+			name: "nodelay", beside: true, defined: true, shape: shaped(`"type": "boolean"`),
 			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
-		number(func(w *Workload) *int { return &w.DSCP }, key{
+		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
 			name: "dscp", beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} }, check: checkDSCP,
 			value: func(w Workload) string { return strconv.Itoa(w.DSCP) },
 			about: "The DSCP mark of the packets ({{WhoTakes}}).",
 		}),
-		size(func(w *Workload) *int { return &w.SendBuffer }, key{
-			name: "send_buffer", beside: true, defined: true, within: buffers, usual: always(0), check: checkBuffers,
+		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
+			name: "send_buffer", beside: true, defined: true, check: checkBuffers,
+			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
 		}),
-		size(func(w *Workload) *int { return &w.ReceiveBuffer }, key{
-			name: "receive_buffer", beside: true, defined: true, within: buffers, usual: always(0), check: checkBuffers,
+		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
+			name: "receive_buffer", beside: true, defined: true, check: checkBuffers,
+			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
 		}),
