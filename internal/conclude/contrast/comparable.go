@@ -42,24 +42,14 @@ func differences(base, other []result.Trial, set []string) []string {
 // otherWorkload says how two declarations of one name are not the same workload: in what a transaction or the load
 // is. Differences in duration and sockets only give a warning. Keys that the arms set may differ: they are compared.
 func otherWorkload(base, other experiment.Workload, set []string) []string {
-	return differing("%s: %s against %s", set, []property{
-		// Old runs without a choice used IPv4.
-		{"ip", cmp.Or(base.IP, experiment.IPv4), cmp.Or(other.IP, experiment.IPv4)},
-		{"request", base.Request, other.Request},
-		{"response", base.Response, other.Response},
-		{"message", base.Message, other.Message},
-		{"connections", base.Connections, other.Connections},
-		{"rate", base.Rate, other.Rate},
-		{"offered rate", base.OfferedRate, other.OfferedRate},
-		{"arrivals", base.Arrivals, other.Arrivals},
-		{"steps", base.Steps, other.Steps},
-		{"batch", base.Batch, other.Batch},
-		{"reply_every", base.ReplyEvery, other.ReplyEvery},
-		{"iterations", base.Iterations, other.Iterations},
-		{"direction", base.Direction, other.Direction},
-		{"background", base.Background, other.Background},
-		{"timestamps", base.Timestamps, other.Timestamps}, // they cost time in each transaction
-	})
+	var reasons []string
+	others := other.Parts()
+	for i, p := range base.Parts() {
+		if b, n := written(p.Value), written(others[i].Value); b != n && !isSet(p.Key, set) {
+			reasons = append(reasons, fmt.Sprintf("%s: %s against %s", p.Name, n, b))
+		}
+	}
+	return reasons
 }
 
 // measuredOtherwise says how two declarations of one workload differ in ways that can influence its figures.
@@ -91,15 +81,9 @@ func differing(format string, set []string, all []property) (reasons []string) {
 	return reasons
 }
 
-// isSet says whether the property with this name in messages follows from one of the keys.
-func isSet(name string, set []string) bool {
-	switch name {
-	case "offered rate":
-		name = "rate"
-	case "response":
-		return slices.Contains(set, "response") || slices.Contains(set, "request") // its default size
-	}
-	return slices.Contains(set, name)
+// isSet says whether the value of a key follows from one of the keys that are set.
+func isSet(key string, set []string) bool {
+	return slices.Contains(set, key) || key == "response" && slices.Contains(set, "request") // its default size
 }
 
 // withoutSet resets the socket options that the keys set.

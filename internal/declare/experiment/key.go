@@ -42,6 +42,10 @@ type key struct {
 	check func(c capability, w Workload) error
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
+	// parts are values in which workloads must agree to measure the same thing; nil for none. warned says that there are
+	// none: a comparison of workloads which differ in the key only warns (conclude/contrast).
+	parts  func(w Workload) []Part
+	warned bool
 	// limits is what the table of tools says beside the key.
 	limits func(c capability) string
 }
@@ -134,6 +138,24 @@ func (k key) or(kind key) key {
 	return k
 }
 
+// Part is a value of a workload. Workloads with different values measure different things.
+type Part struct {
+	// Key is the key of the file, Name what messages call the value.
+	Key, Name string
+	Value     any
+}
+
+// Parts gives the values in which workloads must agree to measure the same thing, in the same order for all workloads.
+func (w Workload) Parts() []Part {
+	var parts []Part
+	for _, k := range allKeys() {
+		if k.parts != nil {
+			parts = append(parts, k.parts(w)...)
+		}
+	}
+	return parts
+}
+
 // always is a usual value that does not depend on anything.
 func always[T any](value T) func(Workload, capability) T {
 	return func(Workload, capability) T { return value }
@@ -148,6 +170,9 @@ func valued[T comparable](
 	var empty T
 	if k.taken == nil && !k.general {
 		k.taken = inKeys(k.name)
+	}
+	if !k.warned {
+		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
 	}
 	return k.or(key{
 		read: func(r *reader, w *Workload, f fields, can capability) {

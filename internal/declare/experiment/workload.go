@@ -82,10 +82,11 @@ func allKeys() []key {
 			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" }, check: checkIP,
 			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
+			parts: func(w Workload) []Part { return []Part{{"ip", "ip", cmp.Or(w.IP, IPv4)}} }, // old runs do not say it
 		},
 		span(func(w *Workload) *time.Duration { return &w.Duration },
 			func(c capability) Durations { return c.Duration }, 0,
-			key{name: "duration", general: true, fixed: sameEnd, read: apart}),
+			key{name: "duration", warned: true, general: true, fixed: sameEnd, read: apart}),
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
 			return cmp.Or(c.DefaultRequest, defaultRequest)
 		}, key{
@@ -106,7 +107,7 @@ func allKeys() []key {
 		}),
 		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
 			time.Second, key{
-				name: "warmup", column: true, fixed: sameLength,
+				name: "warmup", warned: true, column: true, fixed: sameLength,
 				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
 					"Default: {{DefaultWarmups}}.",
 			}),
@@ -115,7 +116,7 @@ func allKeys() []key {
 			limits.Default = cmp.Or(limits.Default, defaultInterval)
 			return limits
 		}, defaultInterval, key{
-			name: "interval", column: true,
+			name: "interval", warned: true, column: true,
 			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
 		}),
 		number(func(w *Workload) *int { return &w.Connections }, 1, key{
@@ -127,6 +128,9 @@ func allKeys() []key {
 			name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate },
 			read: (*reader).offered, check: checkOffered, value: Workload.rateText,
 			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 },
+			parts: func(w Workload) []Part {
+				return []Part{{"rate", "rate", w.Rate}, {"rate", "offered rate", w.OfferedRate}}
+			},
 		},
 		words(func(w *Workload) *string { return &w.Arrivals }, arrivalWords(), key{
 			name: "arrivals",
@@ -136,6 +140,7 @@ func allKeys() []key {
 		{
 			name: "steps", fixed: sameLength, taken: inKeys("steps"),
 			given: func(w Workload) bool { return len(w.Steps) > 0 },
+			parts: func(w Workload) []Part { return []Part{{"steps", "steps", w.Steps}} },
 		},
 		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, key{
 			name: "batch", column: true, check: checkBatch,
@@ -155,16 +160,16 @@ func allKeys() []key {
 			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Default: upload.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
-			name: "zerocopy", beside: true, defined: true,
+			name: "zerocopy", warned: true, beside: true, defined: true,
 			about: "Whether the kernel sends from the application's memory ({{WhoTakes}}).",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
-			name: "timestamps",
+			name: "timestamps", // they cost time in each transaction
 			about: "Whether the kernel records when each message passes it, so that the round trip can be divided " +
 				"into parts ({{WhoTakes}}).",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
-			name: "wait", defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			name: "wait", warned: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
 			taken: func(c capability) bool { return len(c.Waits) > 1 },
 			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock }, check: checkWait,
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
@@ -173,28 +178,28 @@ func allKeys() []key {
 				"asked again and again. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
-			name: "congestion", beside: true, defined: true, check: checkCongestion,
+			name: "congestion", warned: true, beside: true, defined: true, check: checkCongestion,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
 		}),
 		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
-			name: "nodelay", beside: true, defined: true, shape: shaped(`"type": "boolean"`),
+			name: "nodelay", warned: true, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
 			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", beside: true, defined: true, taken: inKeys("dscp"),
+			name: "dscp", warned: true, beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} }, check: checkDSCP,
 			value: func(w Workload) string { return strconv.Itoa(w.DSCP) },
 			about: "The DSCP mark of the packets ({{WhoTakes}}).",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", beside: true, defined: true, check: checkBuffers,
+			name: "send_buffer", warned: true, beside: true, defined: true, check: checkBuffers,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", beside: true, defined: true, check: checkBuffers,
+			name: "receive_buffer", warned: true, beside: true, defined: true, check: checkBuffers,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
@@ -202,6 +207,7 @@ func allKeys() []key {
 		{
 			name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },
+			parts: func(w Workload) []Part { return []Part{{"background", "background", w.Background}} },
 		},
 		{name: "placement", general: true, beside: true, value: func(w Workload) string { return w.Placement.String() }},
 		{name: "optional", general: true, fixed: sameRun},
