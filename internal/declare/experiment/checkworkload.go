@@ -31,58 +31,53 @@ func (t Tool) Check(w Workload) error {
 		if k.given != nil && k.given(w) && !k.isTaken(can) {
 			return fmt.Errorf("%s takes no %s", can, k.name)
 		}
-	}
-	for _, k := range allKeys() {
 		if k.check != nil {
 			if err := k.check(can, w); err != nil {
 				return err
 			}
 		}
 	}
-	return can.checkTogether(w)
+	return can.checkRules(w)
 }
 
-// checkTogether checks what several values say together.
-func (c capability) checkTogether(w Workload) error {
+// checkRules checks values with rules of their own, and what several values say together.
+func (c capability) checkRules(w Workload) error {
+	connections, batch := max(1, c.Numbers["connections"].Max), c.Numbers["batch"]
 	switch {
+	case w.IP == IPv6 && c.OnlyIPv4 != "":
+		return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
+	case w.IP != 0 && w.IP != IPv4 && w.IP != IPv6:
+		return fmt.Errorf("unknown version %d of IP", w.IP)
 	case c.Reply == ReplySame && w.Response != w.Request:
 		return fmt.Errorf("request and response must be equal: %s answers with as much as it received", c.tool)
 	case c.Reply == ReplyAtMostRequest && w.Response > w.Request:
 		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
+	case w.Connections < 0 || w.Connections > connections:
+		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, connections)
+	case batch.taken() && (w.Batch < 0 || w.Batch > batch.Max || w.Message*w.Batch > c.BatchBytes):
+		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
+			w.Batch, w.Message, batch.Max, c.BatchBytes)
 	case c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)):
 		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval),
 			FormatDuration(w.Duration), c.MaxIntervals)
+	case w.Wait != "" && !slices.Contains(waitWords(), w.Wait):
+		return fmt.Errorf("unknown wait %s", quote(w.Wait))
+	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
+		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
+	case w.Congestion != "" && !isCongestion(w.Congestion):
+		return fmt.Errorf("%s is no name of a congestion control", quote(w.Congestion))
+	case w.DSCP < 0 || w.DSCP > maxDSCP:
+		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
 	case w.Timestamps && w.Response < c.leastStamped():
 		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response,
 			c.leastStamped())
 	case w.Timestamps && w.Wait == WaitEpoll:
 		return errors.New("timestamps cannot be combined with wait: epoll")
 	}
-	return nil
-}
-
-func checkIP(c capability, w Workload) error {
-	switch {
-	case w.IP == IPv6 && c.OnlyIPv4 != "":
-		return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
-	case w.IP != 0 && w.IP != IPv4 && w.IP != IPv6:
-		return fmt.Errorf("unknown version %d of IP", w.IP)
-	}
-	return nil
-}
-
-func checkConnections(c capability, w Workload) error {
-	if most := max(1, c.Numbers["connections"].Max); w.Connections < 0 || w.Connections > most {
-		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, most)
-	}
-	return nil
-}
-
-func checkBatch(c capability, w Workload) error {
-	limits := c.Numbers["batch"]
-	if limits.taken() && (w.Batch < 0 || w.Batch > limits.Max || w.Message*w.Batch > c.BatchBytes) {
-		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
-			w.Batch, w.Message, limits.Max, c.BatchBytes)
+	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
+		if bytes != 0 && !c.Buffers.holds(bytes) {
+			return fmt.Errorf("a buffer of %d bytes: %s takes %s", bytes, c.tool, c.Buffers)
+		}
 	}
 	return nil
 }
@@ -118,39 +113,6 @@ func checkOffered(c capability, w Workload) error {
 	if sum > c.Duration.Max || len(w.Steps) > 0 && sum != w.Duration {
 		return fmt.Errorf("the steps take %v together, and the duration is %v, at most %v", sum, w.Duration,
 			c.Duration.Max)
-	}
-	return nil
-}
-
-func checkWait(c capability, w Workload) error {
-	switch {
-	case w.Wait != "" && !slices.Contains(waitWords(), w.Wait):
-		return fmt.Errorf("unknown wait %s", quote(w.Wait))
-	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
-		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
-	}
-	return nil
-}
-
-func checkCongestion(_ capability, w Workload) error {
-	if w.Congestion != "" && !isCongestion(w.Congestion) {
-		return fmt.Errorf("%s is no name of a congestion control", quote(w.Congestion))
-	}
-	return nil
-}
-
-func checkDSCP(_ capability, w Workload) error {
-	if w.DSCP < 0 || w.DSCP > maxDSCP {
-		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
-	}
-	return nil
-}
-
-func checkBuffers(c capability, w Workload) error {
-	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
-		if bytes != 0 && !c.Buffers.holds(bytes) {
-			return fmt.Errorf("a buffer of %d bytes: %s takes %s", bytes, c.tool, c.Buffers)
-		}
 	}
 	return nil
 }

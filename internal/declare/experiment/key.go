@@ -38,8 +38,9 @@ type key struct {
 	read func(r *reader, w *Workload, f fields, can capability)
 	// given says whether the workload has a value that only a tool can have which takes the key.
 	given func(w Workload) bool
-	// check says what a capability cannot do of the value.
+	// check says what a capability cannot do of the value. ruled says that checkRules does, and not the kind of value.
 	check func(c capability, w Workload) error
+	ruled bool
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
 	// parts are values in which workloads must agree to measure the same thing; nil for none. warned says that there are
@@ -115,29 +116,6 @@ func apart(*reader, *Workload, fields, capability) {}
 
 func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
 
-// or gives the key with what it has left out taken from another one.
-func (k key) or(kind key) key {
-	if k.shape == nil {
-		k.shape = kind.shape
-	}
-	if k.taken == nil && !k.general {
-		k.taken = kind.taken
-	}
-	if k.read == nil {
-		k.read = kind.read
-	}
-	if k.given == nil {
-		k.given = kind.given
-	}
-	if k.check == nil {
-		k.check = kind.check
-	}
-	if k.value == nil && k.fixed == settable {
-		k.value = kind.value
-	}
-	return k
-}
-
 // Part is a value of a workload. Workloads with different values measure different things.
 type Part struct {
 	// Key is the key of the file, Name what messages call the value.
@@ -171,28 +149,46 @@ func valued[T comparable](
 	if k.taken == nil && !k.general {
 		k.taken = inKeys(k.name)
 	}
-	if !k.warned {
-		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
-	}
-	return k.or(key{
-		read: func(r *reader, w *Workload, f fields, can capability) {
+	if k.read == nil {
+		k.read = func(r *reader, w *Workload, f fields, can capability) {
 			if k.isTaken(can) {
 				*at(w) = usual(*w, can)
 			}
 			if v, ok := r.optional(f, k.name); ok {
 				*at(w) = parse(r, v.value, can)
 			}
-		},
-		given: func(w Workload) bool { return *at(&w) != empty },
-		value: func(w Workload) string { return text(*at(&w)) },
-	})
+		}
+	}
+	if k.given == nil {
+		k.given = func(w Workload) bool { return *at(&w) != empty }
+	}
+	if k.value == nil && k.fixed == settable {
+		k.value = func(w Workload) string { return text(*at(&w)) }
+	}
+	if !k.warned {
+		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
+	}
+	return k
 }
 
 // number is a key whose value is a whole number. usual is the value where the file gives none; 0 is none.
 func number(at func(w *Workload) *int, usual int, k key) key {
 	if k.within == nil {
 		k.within = func(c capability) Range { return c.Numbers[k.name] }
+		k.taken = func(c capability) bool { return k.within(c).taken() }
 		k.limits = func(c capability) string { return fmt.Sprintf(" (%s)", k.within(c)) }
+	}
+	k.shape = func(t Tools) string {
+		limits := k.within(t.widest())
+		return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
+	}
+	if !k.ruled {
+		k.check = func(c capability, w Workload) error {
+			if is := *at(&w); is != 0 && !k.within(c).holds(is) {
+				return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %s", is, c, k.within(c))
+			}
+			return nil
+		}
 	}
 	return valued(at, always(usual), func(r *reader, n *yaml.Node, can capability) int {
 		limits := k.within(can)
@@ -203,80 +199,69 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 			return notSet
 		}
 		return strconv.Itoa(is)
-	}, k.or(key{
-		shape: func(t Tools) string {
-			limits := k.within(t.widest())
-			return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
-		},
-		taken: func(c capability) bool { return k.within(c).taken() },
-		check: func(c capability, w Workload) error {
-			is, limits := *at(&w), k.within(c)
-			if is == 0 || limits.holds(is) {
-				return nil
-			}
-			return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %s", is, c, limits)
-		},
-	}))
+	}, k)
 }
 
 // size is a key whose value is a number of bytes. A usual value of 0 stands for what the tool or the kernel chooses.
 func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k key) key {
-	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) int {
-		return r.size(n, k.name, can.sender(), k.within(can))
-	}, sizeText, k.or(key{
-		shape: shaped(`"$ref": "#/$defs/size"`),
-		taken: func(c capability) bool { return k.within(c).taken() },
-		check: func(c capability, w Workload) error {
+	k.shape = shaped(`"$ref": "#/$defs/size"`)
+	k.taken = func(c capability) bool { return k.within(c).taken() }
+	if !k.ruled {
+		k.check = func(c capability, w Workload) error {
 			bytes, limits := *at(&w), k.within(c)
 			if !limits.taken() || limits.holds(bytes) || bytes == 0 && usual(w, c) == 0 {
 				return nil
 			}
 			return fmt.Errorf("a %s of %d bytes: %s takes %s", k.name, bytes, c, limits)
-		},
-	}))
+		}
+	}
+	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) int {
+		return r.size(n, k.name, can.sender(), k.within(can))
+	}, sizeText, k)
 }
 
 // span is a key whose value is a duration. Messages tell to write the example.
 func span(
 	at func(w *Workload) *time.Duration, limits func(c capability) Durations, example time.Duration, k key,
 ) key {
+	k.shape = shaped(`"$ref": "#/$defs/duration"`)
+	if !k.general {
+		k.taken = func(c capability) bool { return limits(c).taken() }
+	}
+	k.check = func(c capability, w Workload) error {
+		is, l := *at(&w), limits(c)
+		if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", k.name, FormatDuration(is), c,
+			FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
+	}
 	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
 	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) time.Duration {
 		within := limits(can)
 		within.Default = example
 		return r.period(n, k.name, can, within)
-	}, FormatDuration, k.or(key{
-		shape: shaped(`"$ref": "#/$defs/duration"`),
-		taken: func(c capability) bool { return limits(c).taken() },
-		check: func(c capability, w Workload) error {
-			is, l := *at(&w), limits(c)
-			if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
-				return nil
-			}
-			return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", k.name, FormatDuration(is), c,
-				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
-		},
-	}))
+	}, FormatDuration, k)
 }
 
 // words is a key whose value is one of some words, the first of which is the usual one.
 func words(at func(w *Workload) *string, known []string, k key) key {
+	k.shape = shaped(`"enum": ` + inJSON(known))
+	k.check = func(_ capability, w Workload) error {
+		if is := *at(&w); is != "" && !slices.Contains(known, is) {
+			return fmt.Errorf("unknown %s %s", k.name, quote(is))
+		}
+		return nil
+	}
 	return valued(at, always(known[0]), func(r *reader, n *yaml.Node, _ capability) string {
 		word, _ := r.word(n, k.name, known)
 		return word
-	}, func(word string) string { return word }, k.or(key{
-		shape: shaped(`"enum": ` + inJSON(known)),
-		check: func(_ capability, w Workload) error {
-			if is := *at(&w); is != "" && !slices.Contains(known, is) {
-				return fmt.Errorf("unknown %s %s", k.name, quote(is))
-			}
-			return nil
-		},
-	}))
+	}, func(word string) string { return word }, k)
 }
 
 // onOff is a key that is true or false, which is the usual value.
 func onOff(at func(w *Workload) *bool, k key) key {
+	k.shape = shaped(`"type": "boolean", "default": false`)
 	return valued(at, always(false), func(r *reader, n *yaml.Node, _ capability) bool { return r.truth(n, k.name) },
-		strconv.FormatBool, k.or(key{shape: shaped(`"type": "boolean", "default": false`)}))
+		strconv.FormatBool, k)
 }

@@ -79,7 +79,7 @@ func allKeys() []key {
 			value: func(w Workload) string { return w.Protocol },
 		},
 		{
-			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" }, check: checkIP,
+			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
 			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
 			parts: func(w Workload) []Part { return []Part{{"ip", "ip", cmp.Or(w.IP, IPv4)}} }, // old runs do not say it
@@ -120,7 +120,7 @@ func allKeys() []key {
 			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
 		}),
 		number(func(w *Workload) *int { return &w.Connections }, 1, key{
-			name: "connections", column: true, beside: true, check: checkConnections,
+			name: "connections", ruled: true, column: true, beside: true,
 			given: func(w Workload) bool { return w.Connections > 1 },
 			about: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
 		}),
@@ -143,7 +143,7 @@ func allKeys() []key {
 			parts: func(w Workload) []Part { return []Part{{"steps", "steps", w.Steps}} },
 		},
 		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, key{
-			name: "batch", column: true, check: checkBatch,
+			name: "batch", ruled: true, column: true,
 			about: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
 		}),
 		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, key{
@@ -170,15 +170,15 @@ func allKeys() []key {
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
 			name: "wait", warned: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
-			taken: func(c capability) bool { return len(c.Waits) > 1 },
-			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock }, check: checkWait,
+			taken:  func(c capability) bool { return len(c.Waits) > 1 },
+			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
 			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll: the kernel " +
 				"looks at the device. epoll: in epoll_wait, where the kernel looks at the device. spin: the socket is " +
 				"asked again and again. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
-			name: "congestion", warned: true, beside: true, defined: true, check: checkCongestion,
+			name: "congestion", warned: true, beside: true, defined: true,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
 		}),
@@ -187,19 +187,19 @@ func allKeys() []key {
 			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", warned: true, beside: true, defined: true, taken: inKeys("dscp"),
-			within: func(capability) Range { return Range{0, maxDSCP} }, check: checkDSCP,
-			value: func(w Workload) string { return strconv.Itoa(w.DSCP) },
-			about: "The DSCP mark of the packets ({{WhoTakes}}).",
+			name: "dscp", ruled: true, warned: true, beside: true, defined: true, taken: inKeys("dscp"),
+			within: func(capability) Range { return Range{0, maxDSCP} },
+			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
+			about:  "The DSCP mark of the packets ({{WhoTakes}}).",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", warned: true, beside: true, defined: true, check: checkBuffers,
+			name: "send_buffer", ruled: true, warned: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", warned: true, beside: true, defined: true, check: checkBuffers,
+			name: "receive_buffer", ruled: true, warned: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
