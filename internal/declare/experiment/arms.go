@@ -242,7 +242,7 @@ func (r *reader) element(n *yaml.Node) (Element, bool) {
 		return Element{}, false
 	}
 	if !slices.Contains(elementKinds(), key.Value) {
-		r.wrong(key, suggest(key.Value, elementKinds()), "unknown %s %s", what, quote(key.Value))
+		r.wrong(key, Suggest(key.Value, elementKinds()), "unknown %s %s", what, quote(key.Value))
 		return Element{}, false
 	}
 	e := newElement(key.Value)

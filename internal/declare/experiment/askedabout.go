@@ -20,7 +20,7 @@ func (r *reader) askedAbout(f fields, baseline string) string {
 		r.wrong(v.value, "write an arm that is compared with it: "+strings.Join(others, ", "),
 			"asked_about %s is the baseline", quote(name))
 	case !slices.Contains(others, name):
-		r.wrong(v.value, suggest(name, others), "asked_about %s is none of the arms", quote(name))
+		r.wrong(v.value, Suggest(name, others), "asked_about %s is none of the arms", quote(name))
 	}
 	return name
 }

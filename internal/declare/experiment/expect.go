@@ -124,7 +124,7 @@ func (r *reader) expectation(e check.Expectation, n *yaml.Node) (check.Expectati
 	}
 	if text, _ := value.(string); e.Name == check.ExpectEncapsulation &&
 		!slices.Contains(check.Encapsulations(), text) {
-		r.wrong(n, suggest(text, check.Encapsulations()), "unknown encapsulation %s", quote(text))
+		r.wrong(n, Suggest(text, check.Encapsulations()), "unknown encapsulation %s", quote(text))
 		return e, false
 	}
 	return e, true
@@ -215,7 +215,7 @@ func (r *reader) factPath(key *yaml.Node) bool {
 		}
 		return true
 	}
-	hint := suggest(first, check.FactNames())
+	hint := Suggest(first, check.FactNames())
 	if side == "" && (first == "client" || first == "server") {
 		hint = "write the fact behind it, for example " + first + ".model"
 	}

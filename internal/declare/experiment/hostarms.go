@@ -36,7 +36,7 @@ func (r *reader) hostName(f fields, side, example string) string {
 		r.wrong(v.value, "declare it, for example hosts: {vm-a: {ssh: vm-a}}, or give --hosts FILE",
 			"%s %s is a host, and no hosts are declared", side, quote(name))
 	default:
-		r.wrong(v.value, suggest(name, r.known.names), "%s %s is none of the hosts", side, quote(name))
+		r.wrong(v.value, Suggest(name, r.known.names), "%s %s is none of the hosts", side, quote(name))
 	}
 	return name
 }

@@ -233,8 +233,7 @@ func span(
 		if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
 			return nil
 		}
-		return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", k.name, FormatDuration(is), c,
-			FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
+		return fmt.Errorf("%s %s: %s takes %s, in steps of %s", k.name, FormatDuration(is), c, l, FormatDuration(l.Step))
 	}
 	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
 	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) time.Duration {

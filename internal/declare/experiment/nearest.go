@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// nearest gives the known word with the most similar spelling, or "" if none is similar.
-func nearest(word string, known []string) string {
+// Nearest gives the known word with the most similar spelling, or "" if none is similar.
+func Nearest(word string, known []string) string {
 	const longest = 64 // a longer word is no misspelling
 	if len(word) > longest {
 		return ""
@@ -85,9 +85,9 @@ func substitution(a, b rune) int {
 	return 2
 }
 
-// suggest is the hint for an unknown word: the most similar known word, or all known words.
-func suggest(word string, known []string) string {
-	if near := nearest(word, known); near != "" {
+// Suggest gives the hint for an unknown word: the most similar known word, or all known words.
+func Suggest(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
 		return "did you mean " + quote(near) + "?"
 	}
 	return "known: " + strings.Join(known, ", ")

@@ -150,7 +150,7 @@ func (r *reader) baseline(f fields) string {
 	}
 	name, ok := r.text(v.value, "baseline", "the name of an arm")
 	if ok && len(names) > 0 && !slices.Contains(names, name) {
-		r.wrong(v.value, suggest(name, names), "baseline %s is none of the arms", quote(name))
+		r.wrong(v.value, Suggest(name, names), "baseline %s is none of the arms", quote(name))
 	}
 	return name
 }

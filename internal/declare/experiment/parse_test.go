@@ -256,8 +256,8 @@ func TestNearest(t *testing.T) {
 		"brigde": "bridge", "Router": "router", "vteps": "vtep", "fire-wall": "firewall", "DLR": "dlr", "wir": "wire",
 		"switch": "", "": "", "xyz": "", strings.Repeat("bridge", 1000): "",
 	} {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest(%.20q) = %q, want %q", word, got, want)
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
 		}
 	}
 }

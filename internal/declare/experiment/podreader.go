@@ -200,7 +200,7 @@ func (r *reader) podSystem(p *Pod, f fields) {
 	case slices.Contains(podSystems(), selected):
 		p.OS = selected
 	case selected != "" && !ok:
-		r.wrong(f.named["nodeSelector"].value, suggest(selected, podSystems()),
+		r.wrong(f.named["nodeSelector"].value, Suggest(selected, podSystems()),
 			"nodeSelector asks for %s %s, which no pod is for", osLabel, quote(selected))
 	}
 	if ok {

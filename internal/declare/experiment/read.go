@@ -108,8 +108,8 @@ func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, 
 			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value),
 				first.key.Line)
 		case !slices.Contains(known, key.Value):
-			f.suspected[nearest(key.Value, known)] = true
-			r.wrong(key, suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
+			f.suspected[Nearest(key.Value, known)] = true
+			r.wrong(key, Suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
 		default:
 			f.named[key.Value] = field{key, value}
 		}
@@ -205,7 +205,7 @@ func (r *reader) word(n *yaml.Node, what string, known []string) (string, bool) 
 		return "", false
 	}
 	if !slices.Contains(known, n.Value) {
-		r.wrong(n, suggest(n.Value, known), "unknown %s %s", what, quote(n.Value))
+		r.wrong(n, Suggest(n.Value, known), "unknown %s %s", what, quote(n.Value))
 		return "", false
 	}
 	return n.Value, true

@@ -85,6 +85,9 @@ type Durations struct{ Default, Min, Max, Step time.Duration }
 
 func (d Durations) taken() bool { return d.Max > 0 }
 
+// String writes the range as "10ms to 24h".
+func (d Durations) String() string { return FormatDuration(d.Min) + " to " + FormatDuration(d.Max) }
+
 // Reply is how long a response can be.
 type Reply int
 
@@ -196,20 +199,20 @@ func (t Tools) Waits(tool, mode string) []string {
 
 // find gives the first capability that fits; an empty mode or protocol fits any.
 func (t Tools) find(tool, mode, protocol string) (capability, bool) {
-	for _, c := range t.all() {
-		if c.tool == tool && (mode == "" || c.Mode == mode) && (protocol == "" || c.Protocol == protocol) {
-			return c, true
-		}
-	}
-	return capability{}, false
+	return t.first(func(c capability) bool {
+		return c.tool == tool && (mode == "" || c.Mode == mode) && (protocol == "" || c.Protocol == protocol)
+	})
 }
 
 // beside gives the capability of backgrounds.
 func (t Tools) beside() (capability, bool) {
-	for _, c := range t.all() {
-		if c.Beside {
-			return c, true
-		}
+	return t.first(func(c capability) bool { return c.Beside })
+}
+
+func (t Tools) first(fits func(c capability) bool) (capability, bool) {
+	all := t.all()
+	if at := slices.IndexFunc(all, fits); at >= 0 {
+		return all[at], true
 	}
 	return capability{}, false
 }
@@ -249,7 +252,6 @@ func (t Tools) widest() capability {
 		d.Min, d.Step = time.Nanosecond, time.Nanosecond
 	}
 	w.Warmup.Min, w.Warmup.Default = 0, time.Second
-	w.Duration.Default, w.Interval.Default = defaultWindow, defaultInterval
 	return w
 }
 

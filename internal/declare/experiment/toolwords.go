@@ -24,20 +24,22 @@ func (t toolWords) at(place string) (text string, known bool) {
 		first, last, _ := strings.Cut(span, " ")
 		return t.keys(first, last), true
 	}
+	beside, _ := t.beside()
+	mode, protocol := func(c capability) string { return c.Mode }, func(c capability) string { return c.Protocol }
 	say, known := map[string]func() string{
-		"Background":       t.Background,
+		"Background":       beside.String,
 		"BitRates":         t.BitRates,
 		"Besides":          func() string { return listed(func(k key) bool { return k.beside && k.defined }, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
-		"DefaultModes":     t.DefaultModes,
-		"DefaultProtocols": t.DefaultProtocols,
+		"DefaultModes":     func() string { return t.defaults(mode, true) },
+		"DefaultProtocols": func() string { return t.defaults(protocol, true) },
 		"DefaultRequests":  t.DefaultRequests,
 		"DefaultWarmups":   t.DefaultWarmups,
 		"Definitions":      func() string { return listed(func(k key) bool { return k.defined }, t.schemaOf) },
 		"Encapsulations":   func() string { return inJSON(check.Encapsulations()) },
 		"Modes":            func() string { return inJSON(t.Modes("")) },
-		"MostBeside":       t.MostBeside,
+		"MostBeside":       func() string { return inJSON(beside.Numbers["connections"].Max) },
 		"Names":            func() string { return inJSON(t.Names()) },
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
@@ -102,55 +104,25 @@ func (t toolWords) Places() string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// Background names what can be a background.
-func (t toolWords) Background() string {
-	c, _ := t.beside()
-	return c.String()
-}
-
-// MostBeside is the greatest number of connections of a background.
-func (t toolWords) MostBeside() string {
-	c, _ := t.beside()
-	return inJSON(c.Numbers["connections"].Max)
-}
-
 // OnlyIPv4 lists the tools that do not support IPv6.
 func (t toolWords) OnlyIPv4() string {
-	return strings.Join(distinct(t.all(), func(c capability) string {
-		if c.OnlyIPv4 == "" {
-			return ""
-		}
-		return c.tool
-	}), ", ")
+	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 == "" })
+	return strings.Join(distinct(all, func(c capability) string { return c.tool }), ", ")
 }
 
 // BitRates lists what takes a rate in bits per second.
 func (t toolWords) BitRates() string {
-	return strings.Join(distinct(t.all(), func(c capability) string {
-		if c.Rate.Unit != BitRate {
-			return ""
-		}
-		return c.String()
-	}), ", ")
-}
-
-// DefaultModes says which mode each tool has by default: "rr; stream for iperf3, ping for ping".
-func (t toolWords) DefaultModes() string {
-	return t.defaults(func(c capability) (string, string) { return c.Mode, c.tool }, true)
-}
-
-// DefaultProtocols says which protocol each tool has by default.
-func (t toolWords) DefaultProtocols() string {
-	return t.defaults(func(c capability) (string, string) { return c.Protocol, c.tool }, true)
+	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.Rate.Unit != BitRate })
+	return strings.Join(distinct(all, capability.String), ", ")
 }
 
 // DefaultRequests says which size a request has by default.
 func (t toolWords) DefaultRequests() string {
-	return t.defaults(func(c capability) (string, string) {
+	return t.defaults(func(c capability) string {
 		if !c.Request.taken() {
-			return "", ""
+			return ""
 		}
-		return FormatSize(cmp.Or(c.DefaultRequest, defaultRequest)), c.tool
+		return FormatSize(cmp.Or(c.DefaultRequest, defaultRequest))
 	}, false)
 }
 
@@ -166,14 +138,14 @@ func (t toolWords) DefaultMessages() string {
 
 // DefaultWarmups says which warm-up each tool has by default.
 func (t toolWords) DefaultWarmups() string {
-	return t.defaults(func(c capability) (string, string) {
+	return t.defaults(func(c capability) string {
 		switch {
 		case !c.Warmup.taken():
-			return "", ""
+			return ""
 		case c.Warmup.Default == 0:
-			return "none", c.tool
+			return "none"
 		}
-		return FormatDuration(c.Warmup.Default), c.tool
+		return FormatDuration(c.Warmup.Default)
 	}, false)
 }
 
@@ -188,14 +160,15 @@ func (t toolWords) ConnectionLimits() string {
 	}, " (", ")")
 }
 
-// defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3".
+// defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3,
+// ping for ping".
 // With perTool only the first capability of each tool counts.
-func (t toolWords) defaults(of func(capability) (value, tool string), perTool bool) string {
+func (t toolWords) defaults(of func(capability) string, perTool bool) string {
 	usual := ""
 	others := map[string][]string{}
 	var order, seen []string
 	for _, c := range t.all() {
-		value, tool := of(c)
+		value, tool := of(c), c.tool
 		if value == "" || perTool && slices.Contains(seen, tool) {
 			continue
 		}
@@ -276,13 +249,12 @@ func (c capability) windowText() string {
 	if c.Duration.Min == c.Duration.Step && c.Duration.Step == time.Second {
 		return "whole seconds, to " + FormatDuration(c.Duration.Max)
 	}
-	text := FormatDuration(c.Duration.Min) + " to " + FormatDuration(c.Duration.Max)
+	text := c.Duration.String()
 	if c.Duration.Min != c.Duration.Step {
 		text += ", in steps of " + FormatDuration(c.Duration.Step)
 	}
 	if c.Interval.taken() {
-		text += fmt.Sprintf("; 1 to %d intervals of %s to %s", c.MaxIntervals, FormatDuration(c.Interval.Min),
-			FormatDuration(c.Interval.Max))
+		text += fmt.Sprintf("; 1 to %d intervals of %s", c.MaxIntervals, c.Interval)
 	}
 	return text
 }
@@ -291,7 +263,7 @@ func (c capability) warmupText() string {
 	if !c.Warmup.taken() {
 		return ""
 	}
-	return FormatDuration(c.Warmup.Min) + " to " + FormatDuration(c.Warmup.Max)
+	return c.Warmup.String()
 }
 
 func (c capability) connectionsText() string {

@@ -224,7 +224,7 @@ func (r *reader) variable(n *yaml.Node, name string) (string, bool) {
 	switch {
 	case !ok:
 		hint = "set it in the environment, or with --set " + name + "=VALUE"
-		if near := nearest(name, r.inputs.Given); near != "" {
+		if near := Nearest(name, r.inputs.Given); near != "" {
 			hint += "; did you mean " + quote(near) + "?"
 		}
 		r.wrongVariable(n, at, hint, "variable "+name+" is not set")
