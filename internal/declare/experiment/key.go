@@ -43,15 +43,15 @@ type key struct {
 	ruled bool
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
-	// parts are values in which workloads must agree to measure the same thing; nil for none. warned says that there are
-	// none: a comparison of workloads which differ in the key only warns (conclude/contrast).
-	parts  func(w Workload) []Part
-	warned bool
+	// parts are values in which workloads must agree to measure the same thing; nil for none. apart says that the value
+	// is none of these: conclude/contrast looks at it by itself, and at most warns.
+	parts func(w Workload) []Part
+	apart bool
 	// limits is what the table of tools says beside the key.
 	limits func(c capability) string
 }
 
-// fixing says why an arm cannot set a key. Messages name the keys that it cannot set in this order.
+// fixing says why an arm cannot set a key.
 type fixing int
 
 const (
@@ -90,12 +90,9 @@ func workloadKeys() []string { return namesOf(func(key) bool { return true }) }
 // define what is measured, and times and steps define how long.
 func settableKeys() []string { return namesOf(func(k key) bool { return k.fixed == settable }) }
 
-func fixedKeys() []string {
-	fixed := slices.DeleteFunc(allKeys(), func(k key) bool { return k.fixed == settable })
-	slices.SortStableFunc(fixed, func(a, b key) int { return cmp.Compare(a.fixed, b.fixed) })
-	var names []string
-	for _, k := range fixed {
-		names = append(names, k.name)
+func fixedKeys() (names []string) {
+	for _, why := range []fixing{sameName, sameMeasure, sameEnd, sameLength, sameRun} {
+		names = append(names, namesOf(func(k key) bool { return k.fixed == why })...)
 	}
 	return names
 }
@@ -111,8 +108,8 @@ func inKeys(name string) func(c capability) bool {
 	return func(c capability) bool { return slices.Contains(c.Keys, name) }
 }
 
-// apart is the read of a key that is read on its own.
-func apart(*reader, *Workload, fields, capability) {}
+// elsewhere is the read of a key that is read on its own.
+func elsewhere(*reader, *Workload, fields, capability) {}
 
 func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
 
@@ -165,7 +162,7 @@ func valued[T comparable](
 	if k.value == nil && k.fixed == settable {
 		k.value = func(w Workload) string { return text(*at(&w)) }
 	}
-	if !k.warned {
+	if !k.apart {
 		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
 	}
 	return k

@@ -86,7 +86,7 @@ func allKeys() []key {
 		},
 		span(func(w *Workload) *time.Duration { return &w.Duration },
 			func(c capability) Durations { return c.Duration }, 0,
-			key{name: "duration", warned: true, general: true, fixed: sameEnd, read: apart}),
+			key{name: "duration", apart: true, general: true, fixed: sameEnd, read: elsewhere}),
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
 			return cmp.Or(c.DefaultRequest, defaultRequest)
 		}, key{
@@ -107,7 +107,7 @@ func allKeys() []key {
 		}),
 		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
 			time.Second, key{
-				name: "warmup", warned: true, column: true, fixed: sameLength,
+				name: "warmup", apart: true, column: true, fixed: sameLength,
 				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
 					"Default: {{DefaultWarmups}}.",
 			}),
@@ -116,7 +116,7 @@ func allKeys() []key {
 			limits.Default = cmp.Or(limits.Default, defaultInterval)
 			return limits
 		}, defaultInterval, key{
-			name: "interval", warned: true, column: true,
+			name: "interval", apart: true, column: true,
 			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
 		}),
 		number(func(w *Workload) *int { return &w.Connections }, 1, key{
@@ -160,7 +160,7 @@ func allKeys() []key {
 			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Default: upload.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
-			name: "zerocopy", warned: true, beside: true, defined: true,
+			name: "zerocopy", apart: true, beside: true, defined: true,
 			about: "Whether the kernel sends from the application's memory ({{WhoTakes}}).",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
@@ -169,7 +169,7 @@ func allKeys() []key {
 				"into parts ({{WhoTakes}}).",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
-			name: "wait", warned: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			name: "wait", apart: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
@@ -178,28 +178,28 @@ func allKeys() []key {
 				"asked again and again. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
-			name: "congestion", warned: true, beside: true, defined: true,
+			name: "congestion", apart: true, beside: true, defined: true,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
 		}),
 		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
-			name: "nodelay", warned: true, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
+			name: "nodelay", apart: true, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
 			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", ruled: true, warned: true, beside: true, defined: true, taken: inKeys("dscp"),
+			name: "dscp", ruled: true, apart: true, beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} },
 			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
 			about:  "The DSCP mark of the packets ({{WhoTakes}}).",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", ruled: true, warned: true, beside: true, defined: true,
+			name: "send_buffer", ruled: true, apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", ruled: true, warned: true, beside: true, defined: true,
+			name: "receive_buffer", ruled: true, apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
 				"Default: the kernel's own.",
@@ -210,7 +210,8 @@ func allKeys() []key {
 			parts: func(w Workload) []Part { return []Part{{"background", "background", w.Background}} },
 		},
 		{name: "placement", general: true, beside: true, value: func(w Workload) string { return w.Placement.String() }},
-		{name: "optional", general: true, fixed: sameRun},
+		onOff(func(w *Workload) *bool { return &w.Optional },
+			key{name: "optional", general: true, fixed: sameRun, apart: true}),
 	}
 }
 

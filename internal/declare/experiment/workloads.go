@@ -70,9 +70,6 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	r.values(&w, f, can, func(key) bool { return true })
 	r.window(&w, f, can)
 	w.Background = r.background(w, f, common)
-	if v, ok := r.optional(f, "optional"); ok {
-		w.Optional = r.truth(v.value, "optional")
-	}
 	w.Placement = r.placed(w, f, common)
 	if known && len(f.suspected) == 0 && r.count() == before {
 		if err := w.checkRunnable(r.tools); err != nil { // a mistake that no message of its own covers
