@@ -192,7 +192,7 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 		is, _ := r.integer(n, k.name, int64(limits.Min), int64(limits.Max))
 		return int(is)
 	}, func(is int) string {
-		if is = cmp.Or(is, usual); is == 0 {
+		if is == 0 {
 			return notSet
 		}
 		return strconv.Itoa(is)

@@ -148,6 +148,7 @@ func allKeys() []key {
 		}),
 		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, key{
 			name: "reply_every", says: "a reply to every %d requests",
+			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.ReplyEvery, 1)) },
 			about: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
 		}),
 		number(func(w *Workload) *int { return &w.Iterations }, 0, key{
