@@ -108,8 +108,8 @@ func allKeys() []key {
 		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
 			time.Second, key{
 				name: "warmup", apart: true, column: true, fixed: sameLength,
-				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). " +
-					"Default: {{DefaultWarmups}}.",
+				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). 0: " +
+					"not at all. Default: {{DefaultWarmups}}.",
 			}),
 		span(func(w *Workload) *time.Duration { return &w.Interval }, func(c capability) Durations {
 			limits := c.Interval
@@ -117,7 +117,8 @@ func allKeys() []key {
 			return limits
 		}, defaultInterval, key{
 			name: "interval", apart: true, column: true,
-			about: "The time from one echo request to the next ({{WhoTakes}}). Default: 10ms.",
+			about: "The time from one echo request to the next, 1ms to 1m ({{WhoTakes}}). Below 2ms ping " +
+				"needs privilege. Default: 10ms.",
 		}),
 		number(func(w *Workload) *int { return &w.Connections }, 1, key{
 			name: "connections", ruled: true, column: true, beside: true,
@@ -153,57 +154,61 @@ func allKeys() []key {
 		}),
 		number(func(w *Workload) *int { return &w.Iterations }, 0, key{
 			name: "iterations", fixed: sameEnd, says: "%d iterations",
-			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that it " +
-				"should take. Default: a trial ends after its duration.",
+			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that " +
+				"it should take, and a trial that takes much longer fails. Default: a trial ends after " +
+				"its duration.",
 		}),
 		words(func(w *Workload) *string { return &w.Direction }, directionWords(), key{
 			name: "direction", beside: true, defined: true,
-			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Default: upload.",
+			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Of both, each way has its " +
+				"connections. Default: upload.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
 			name: "zerocopy", apart: true, beside: true, defined: true,
-			about: "Whether the kernel sends from the application's memory ({{WhoTakes}}).",
+			about: "Whether the kernel sends from the application's memory, where it can ({{WhoTakes}}).",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
 			name: "timestamps", // they cost time in each transaction
-			about: "Whether the kernel records when each message passes it, so that the round trip can be divided " +
-				"into parts ({{WhoTakes}}).",
+			about: "Whether the kernel records when each message passes it, so that the round trip can be " +
+				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
 			name: "wait", apart: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
-			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll: the kernel " +
-				"looks at the device. epoll: in epoll_wait, where the kernel looks at the device. spin: the socket is " +
-				"asked again and again. Default: block.",
+			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll (not " +
+				"load): the kernel looks at the device for a while before it sleeps. epoll: in " +
+				"epoll_wait, as event-driven programs do, where the kernel looks at the device too. spin: " +
+				"the socket is asked again and again, which takes a CPU on each side. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
 			name: "congestion", apart: true, beside: true, defined: true,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
-			about: "The congestion control of the connections ({{WhoTakes}}): cubic. Default: the host's own.",
+			about: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
+				"the hosts' kernels have. Default: the host's own.",
 		}),
 		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
 			name: "nodelay", apart: true, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
-			about: "Whether the connections have TCP_NODELAY ({{WhoTakes}}). Default: true.",
+			about: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
 			name: "dscp", ruled: true, apart: true, beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} },
 			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
-			about:  "The DSCP mark of the packets ({{WhoTakes}}).",
+			about:  "The DSCP mark of the packets ({{WhoTakes}}). Default: 0.",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
 			name: "send_buffer", ruled: true, apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
-			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF ({{WhoTakes}}). " +
-				"Default: the kernel's own.",
+			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF, 1024B to " +
+				"1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
 			name: "receive_buffer", ruled: true, apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
-			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF ({{WhoTakes}}). " +
-				"Default: the kernel's own.",
+			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
+				"to 1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
 		{
 			name: "background", taken: inKeys("background"), value: Workload.backgroundText,
