@@ -96,8 +96,8 @@ func connectWindows(t *testing.T, r *rig, w *winetest.Wine, program, name string
 	return connectReal(t, o)
 }
 
-// TestWindows runs agents for Windows, under Wine, as the command of sessions of a real sshd.
-func TestWindows(t *testing.T) {
+// TestWindowsBySSH runs agents for Windows, under Wine, as the command of sessions of a real sshd.
+func TestWindowsBySSH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it prepares Wine")
 	}

@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/onhost/agent"
 )
 
-// TestMain lets the test program be the suite's program, or an agent: see TestWindows.
+// TestMain lets the test program be the suite's program, or an agent: see TestWindowsOverTLS.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
 		os.Exit(hosttest.Main(os.Args[1:]))

@@ -116,9 +116,9 @@ func startAgent(t *testing.T, w *winetest.Wine, program string, args ...string,
 	return cmd, lines, stderr
 }
 
-// TestWindows tests agents for Windows, under Wine. In the suite, the owner dials the client's agent, and the server's
+// TestWindowsOverTLS tests agents for Windows, under Wine. In the suite, the owner dials the client's agent, and the server's
 // agent dials the owner. TestConformance runs the suite in each direction alone, where a process starts faster.
-func TestWindows(t *testing.T) {
+func TestWindowsOverTLS(t *testing.T) {
 	t.Parallel()
 	w := winetest.New(t)
 	program := w.WithUDP(t, w.Build(t, "tls.test.exe", ".", true), "udp.exe")
