@@ -39,8 +39,8 @@ func (a *app) checkYes(ctx context.Context, file string, o *runOptions) error {
 	return err
 }
 
-// startAnew shows what a new run deletes and makes again between its deployments, and asks.
-func (a *app) startAnew(
+// startRedeploying shows what a new run deletes and makes again between its deployments, and asks.
+func (a *app) startRedeploying(
 	ctx context.Context, file string, e *experiment.Experiment, o runOptions,
 ) (*redeploy.Machines, error) {
 	m, err := a.openAnew(file, e, o)
@@ -69,9 +69,9 @@ func (a *app) agree(ctx context.Context, m *redeploy.Machines, e *experiment.Exp
 	return a.askFor("delete and make these again", "--yes", "Start the run?", errNotStarted)
 }
 
-// resumeAnew finds the machines of a resumed run. If the run was interrupted while it made them, it makes them now.
+// resumeRedeploying finds the machines of a resumed run. If the run was interrupted while it made them, it makes them now.
 // hosts is the part of run.json, trials are the trials so far.
-func (a *app) resumeAnew(
+func (a *app) resumeRedeploying(
 	ctx context.Context, e *experiment.Experiment, hosts json.RawMessage, trials []result.Trial, o *runOptions,
 ) (*redeploy.Machines, error) {
 	file := e.Provision.File

@@ -62,9 +62,9 @@ type runOptions struct {
 	// up makes the machines of the file before, down deletes them afterwards.
 	up, down bool
 	make     makeFlags
-	// anew makes the machines anew between deployments; nil if they are made once.
-	anew  *redeploy.Machines
-	watch *watcher
+	// redeploy makes the machines anew between deployments; nil if they are made once.
+	redeploy *redeploy.Machines
+	watch    *watcher
 	// baseline makes the run the comparison of an arm with itself; nil for others.
 	baseline *baselineOptions
 	// progress is one of progressModes.
@@ -217,7 +217,7 @@ func (a *app) runFile(ctx context.Context, file string, o runOptions) error {
 		}
 	}
 	if e.Redeploys() && !o.dryRun {
-		if o.anew, err = a.startAnew(ctx, file, e, o); err != nil {
+		if o.redeploy, err = a.startRedeploying(ctx, file, e, o); err != nil {
 			return err
 		}
 	}
@@ -377,7 +377,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 		}
 	}
 	if e.Redeploys() && !o.dryRun {
-		if o.anew, err = a.resumeAnew(ctx, e, m.Hosts, trials, &o); err != nil {
+		if o.redeploy, err = a.resumeRedeploying(ctx, e, m.Hosts, trials, &o); err != nil {
 			return err
 		}
 	}
@@ -400,8 +400,8 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	}
 	p.before(trials)
 	again := execution.ResumeOptions{AddWorkloads: o.addWorkloads, RetryFailed: o.retryFailed}
-	if o.anew != nil {
-		again.Kept = o.anew.Kept
+	if o.redeploy != nil {
+		again.Kept = o.redeploy.Kept
 	}
 	if err := r.Resume(again); err != nil {
 		return withResumeHint(r, err)

@@ -25,11 +25,11 @@ func (a *app) prepare(ctx context.Context, r *execution.Run, o runOptions) (*pro
 			o.watch.event(e) // first: it only notifies the pages, so that their work falls into the pause between trials
 			p.event(e)
 		},
-		JustMade: o.up || o.anew != nil && o.anew.JustMade,
+		JustMade: o.up || o.redeploy != nil && o.redeploy.JustMade,
 	}
-	if o.anew != nil {
-		o.anew.Note = func(text string) { p.step("%s", text) }
-		options.Machines = o.anew
+	if o.redeploy != nil {
+		o.redeploy.Note = func(text string) { p.step("%s", text) }
+		options.Machines = o.redeploy
 	}
 	if err := r.Prepare(ctx, options); err != nil {
 		return nil, err

@@ -159,7 +159,7 @@ func (r Ranking) atLeast(attempts []result.Trial, other []stats.Value) []stats.V
 		if !r.counts(t, attempts) {
 			continue
 		}
-		if least, ok := r.least(t); ok && math.IsInf(values[at].Value, 1) && least <= median.Value {
+		if bound, ok := r.lowerBound(t); ok && math.IsInf(values[at].Value, 1) && bound <= median.Value {
 			values[at].Value = median.Value
 		}
 		at++
@@ -167,8 +167,8 @@ func (r Ranking) atLeast(attempts []result.Trial, other []stats.Value) []stats.V
 	return stats.PerBlock(values)
 }
 
-// least is a lower bound of the quantity in a good trial that lacks it: the highest of its smaller percentiles.
-func (r Ranking) least(t *result.Trial) (least float64, ok bool) {
+// lowerBound is a lower bound of the quantity in a good trial that lacks it: the highest of its smaller percentiles.
+func (r Ranking) lowerBound(t *result.Trial) (bound float64, ok bool) {
 	if t.Error != "" || r.Unit != result.Seconds {
 		return 0, false
 	}
@@ -185,10 +185,10 @@ func (r Ranking) least(t *result.Trial) (least float64, ok bool) {
 	for _, m := range t.Metrics {
 		of := m.Name == r.Metric && m.Scope == r.Scope
 		if below := order(m.Stat); of && below >= 0 && below < order(r.Stat) {
-			least, ok = math.Max(least, m.Value), true
+			bound, ok = math.Max(bound, m.Value), true
 		}
 	}
-	return least, ok
+	return bound, ok
 }
 
 // each gives the value of each attempt with its block, and how many attempts lack the quantity or failed.

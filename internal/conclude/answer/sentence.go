@@ -275,11 +275,11 @@ func (f Finding) inItsTableAlone() bool { return f.certainty() == sure && !f.Cla
 
 // brief lists the other sure differences of the lead's quantity that are told, without repeating its name: "With b:
 // 12 us (3 to 20 us) longer."
-func (t *telling) brief(lead int, told func(Finding) bool) string {
+func (t *telling) brief(lead int, wanted func(Finding) bool) string {
 	all := t.a.Findings
 	var each []string
 	for i, f := range all {
-		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !told(f) || f.Difference == nil ||
+		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !wanted(f) || f.Difference == nil ||
 			f.Unproved != "" || f.Doubtful {
 			continue
 		}

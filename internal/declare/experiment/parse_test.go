@@ -310,7 +310,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, w := range e.Workloads {
 			if c, ok := testTools.find(w.Tool, w.Mode, w.Protocol); !ok || w.Duration <= 0 || w.Placement.Kind == "" ||
-				c.takes("request") != (w.Request > 0) {
+				c.accepts("request") != (w.Request > 0) {
 				t.Errorf("workload %+v", w)
 			}
 		}

@@ -178,7 +178,7 @@ func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 		taken = map[string]field{}
 	}
 	can, _ := tools.find(w.Tool, w.Mode, w.Protocol)
-	if v, ok := s.general["protocol"]; ok && can.takes("protocol") && taken["protocol"].key == nil {
+	if v, ok := s.general["protocol"]; ok && can.accepts("protocol") && taken["protocol"].key == nil {
 		taken["protocol"] = v
 	}
 	if v, ok := taken["protocol"]; ok {
@@ -187,7 +187,7 @@ func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 		}
 	}
 	for key, v := range s.general {
-		if _, own := taken[key]; !own && can.takes(key) {
+		if _, own := taken[key]; !own && can.accepts(key) {
 			taken[key] = v
 		}
 	}

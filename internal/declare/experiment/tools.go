@@ -263,8 +263,8 @@ func (c capability) String() string {
 	return c.tool + " " + c.Mode + " over " + c.Protocol
 }
 
-// takes says whether a key of a workload has a meaning here.
-func (c capability) takes(name string) bool { return keyOf(name).isTaken(c) }
+// accepts says whether a key of a workload has a meaning here.
+func (c capability) accepts(name string) bool { return keyOf(name).isTaken(c) }
 
 // whoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"
 // if every tool takes it in this mode, "native stream" if a tool takes it over every protocol, else "iperf3 stream over

@@ -32,8 +32,8 @@ type Options struct {
 type Machines interface {
 	// Made identifies the present machines, and gives the variables with which they were made after a refusal.
 	Made() (id string, variables []string)
-	// Anew makes the machines anew, and gives the experiment their hosts.
-	Anew(ctx context.Context, e *experiment.Experiment) error
+	// Remake makes the machines anew, and gives the experiment their hosts.
+	Remake(ctx context.Context, e *experiment.Experiment) error
 }
 
 // How long hosts may take after their machines were made until they answer, and then until they are ready; how long
@@ -113,7 +113,7 @@ func (r *Run) deployAgain(ctx context.Context, deployment int) error {
 	}
 	machines := r.options.Machines != nil && deployment > 0
 	if machines {
-		if err := r.options.Machines.Anew(ctx, r.experiment); err != nil {
+		if err := r.options.Machines.Remake(ctx, r.experiment); err != nil {
 			return err
 		}
 		r.options.Hosts.Made, r.options.Hosts.MadeWith = r.options.Machines.Made()

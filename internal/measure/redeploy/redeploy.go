@@ -71,7 +71,7 @@ func nextDeployment(e *experiment.Experiment, trials []result.Trial) int {
 // them, it makes them now.
 func (m *Machines) Resume(ctx context.Context, e *experiment.Experiment) error {
 	if !m.up {
-		return m.Anew(ctx, e)
+		return m.Remake(ctx, e)
 	}
 	return m.reread(ctx, e)
 }
@@ -88,8 +88,8 @@ func (m *Machines) Made() (id string, variables []string) {
 	return r.MadeID, variables
 }
 
-// Anew makes the machines anew, and reads their addresses.
-func (m *Machines) Anew(ctx context.Context, e *experiment.Experiment) error {
+// Remake makes the machines anew, and reads their addresses.
+func (m *Machines) Remake(ctx context.Context, e *experiment.Experiment) error {
 	m.Note("making the machines anew")
 	if err := m.Project.Redeploy(ctx, m.Agreed); err != nil {
 		if !m.Deleted {
