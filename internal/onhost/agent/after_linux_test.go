@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,6 +67,28 @@ func TestStartAfter(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestStartOfWhatEndsAtOnce: a process whose end is known before the answer to its start has started, and is not
+// forgotten before.
+func TestStartOfWhatEndsAtOnce(t *testing.T) {
+	h := newInProcess(t, ServerOptions{}).connect("host", time.Minute).Host()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 60 {
+				p, err := h.Start(t.Context(), host.Cmd{Argv: []string{"true"}})
+				if err == nil {
+					err = p.Wait()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestStartAfterOthers: a process of another agent is not waited for, and one of another kind of host is refused.

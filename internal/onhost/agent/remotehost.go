@@ -51,7 +51,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		return nil, h.fail(c.Argv, err)
 	}
 	p := &process{
-		host: h, argv: c.Argv, done: make(chan struct{}), parted: make(chan struct{}),
+		host: h, argv: c.Argv, answered: make(chan struct{}), done: make(chan struct{}), parted: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
 	}
 	// All that is asked about the process is asked at once: a far host answers it in one round trip.
@@ -61,6 +61,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		p.askServes(c.Serves)
 	}
 	go p.run(ctx, c)
+	defer close(p.answered)
 	r, err := h.client.exchange(ctx, call{
 		request: request{
 			Call: callStart, Key: p.key, Argv: toBytes(c.Argv), Env: toBytes(c.Env), CPUs: c.CPUs,
@@ -135,8 +136,10 @@ type process struct {
 	host *remoteHost
 	argv []string
 	key  string
-	done chan struct{} // closed when it has ended and its output is written
-	err  error         // valid once done is closed
+	// answered is closed when the agent has answered the start, or is lost.
+	answered chan struct{}
+	done     chan struct{} // closed when it has ended and its output is written
+	err      error         // valid once done is closed
 	// parted is closed when the end is not waited for any more, because the caller was interrupted.
 	parted chan struct{}
 	// calls ends the calls that wait for the process; giveUp does that: the process was not started, the agent is given
@@ -311,8 +314,10 @@ func (p *process) boundEnd() {
 	}
 }
 
-// forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends.
+// forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends. Before the answer to
+// the start, the agent would not find the process any more that it has just started.
 func (p *process) forget() {
+	<-p.answered
 	_, _ = p.host.client.exchange(context.Background(), call{request: request{Call: callForget, Key: p.key}})
 }
 
