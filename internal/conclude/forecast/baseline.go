@@ -6,6 +6,9 @@ import (
 	"nearfar/internal/declare/rundir"
 )
 
+// maxListed bounds how many entries of a folder are looked at in search of a baseline.
+const maxListed = 10_000
+
 // Baseline finds the newest complete baseline of the plan's hosts in the folder of runs, preferably of the plan's own
 // baseline arm. It returns nil if there is none. machine is the name of this machine. skipped is told the directories
 // that are skipped because they are damaged.
@@ -16,7 +19,7 @@ func Baseline(
 		return nil
 	}
 	var other *answer.Earlier // the newest one of another arm's hosts
-	for _, path := range newest(folder, experiment.SelfSuffix) {
+	for _, path := range newest(folder, experiment.SelfSuffix, maxListed) {
 		earlier, err := readBaseline(path, plan, machine)
 		if err != nil {
 			skipped(path, err)

@@ -35,7 +35,7 @@ const maxOpened = 20
 // Newest makes the forecast from the newest run of the same experiment in a folder of runs; it is empty if there is
 // none. A nil aim asks about no difference.
 func Newest(folder string, e *experiment.Experiment, aim *answer.Aim) Forecast {
-	for _, path := range newest(folder, e.Name) {
+	for _, path := range newest(folder, e.Name, -1) {
 		// Skip folders that are not readable runs: the user did not name them.
 		if f, err := From(path, e, aim); err == nil && !f.Empty() {
 			return f
@@ -44,9 +44,10 @@ func Newest(folder string, e *experiment.Experiment, aim *answer.Aim) Forecast {
 	return Forecast{}
 }
 
-// newest lists the newest folders of a folder of runs whose names contain a text, the newest first.
-func newest(folder, text string) (paths []string) {
-	entries, _ := files.List(folder, -1)             // without one there is no earlier run
+// newest lists the newest folders of a folder of runs whose names contain a text, the newest first. It looks at most
+// listed entries of the folder; at all if that is negative.
+func newest(folder, text string, listed int) (paths []string) {
+	entries, _ := files.List(folder, listed)         // without one there is no earlier run
 	for _, entry := range slices.Backward(entries) { // names begin with the time
 		if entry.IsDir() && strings.Contains(entry.Name(), text) && len(paths) < maxOpened {
 			paths = append(paths, filepath.Join(folder, entry.Name()))

@@ -30,14 +30,17 @@ func TestNewest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "20261121T1922Z-x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := newest(folder, "-x")
+	got := newest(folder, "-x", -1)
 	if len(got) != maxOpened || !strings.HasSuffix(got[0], "1922Y-x") || !slices.IsSortedFunc(got, func(a, b string) int {
 		return strings.Compare(b, a)
 	}) {
 		t.Errorf("%q", got)
 	}
-	if got := newest(filepath.Join(folder, "none"), "x"); len(got) > 0 {
+	if got := newest(filepath.Join(folder, "none"), "x", -1); len(got) > 0 {
 		t.Errorf("a folder that is not there: %q", got)
+	}
+	if got := newest(folder, "-", 3); len(got) > 3 {
+		t.Errorf("more than were looked at: %q", got)
 	}
 	if f := Newest(folder, plan(10), nil); !f.Empty() {
 		t.Errorf("folders that are no runs: %+v", f)

@@ -105,10 +105,8 @@ func (r Reader) One(of Recording) ([]result.Trial, error) {
 // Trials reads the trials of all files, and numbers them. The error names files that it could not read.
 func (r Reader) Trials(ctx context.Context, named []Recording) ([]result.Trial, error) {
 	trials := []result.Trial{}
-	err := r.each(ctx, named, math.MaxInt, func(f File) []error {
-		trials = numbered(trials, f.trials)
-		return nil
-	})
+	unbounded := func(File) []error { return nil }
+	err := r.each(ctx, named, math.MaxInt, unbounded, func(f File) { trials = numbered(trials, f.trials) })
 	return trials, err
 }
 
@@ -129,17 +127,17 @@ const (
 
 // Files reads all files for a run, within bounds. The error names every file that cannot be read.
 func (r Reader) Files(ctx context.Context, named []Recording) (all []File, err error) {
-	if err := r.each(ctx, named, maxBytes, func(f File) []error {
-		all = append(all, f)
-		return f.bound()
-	}); err != nil {
+	if err := r.each(ctx, named, maxBytes, File.bound, func(f File) { all = append(all, f) }); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// each reads the files in turn, for use. It reads on after an error, but not beyond the bounds.
-func (r Reader) each(ctx context.Context, named []Recording, most int, use func(File) []error) error {
+// each reads the files in turn, checks their trials, and hands the files over to use. It reads on after an error, but not
+// beyond the bounds; most is that of all bytes.
+func (r Reader) each(
+	ctx context.Context, named []Recording, most int, check func(File) []error, use func(File),
+) error {
 	files, failed := expand(named)
 	bytes, trials := 0, 0
 	for _, of := range files {
@@ -151,6 +149,7 @@ func (r Reader) each(ctx context.Context, named []Recording, most int, use func(
 			failed = append(failed, err)
 			continue
 		}
+		failed = append(failed, check(f)...)
 		bytes, trials = bytes+f.size, trials+len(f.trials)
 		if bytes > most {
 			return errors.Join(someOf(failed), fmt.Errorf("the files have more than %d MiB together, the most that is "+
@@ -160,7 +159,7 @@ func (r Reader) each(ctx context.Context, named []Recording, most int, use func(
 			return errors.Join(someOf(failed),
 				fmt.Errorf("the files have more than %d trials, the most that a run can have", maxTrials))
 		}
-		failed = append(failed, use(f)...)
+		use(f)
 	}
 	return someOf(failed)
 }

@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,23 @@ func TestBounds(t *testing.T) {
 	f.trials[0].Metrics = make([]result.Metric, result.MaxEntries+1)
 	if failed := f.bound(); len(failed) != 1 || !strings.Contains(failed[0].Error(), "10001 metrics") {
 		t.Errorf("%v", failed)
+	}
+}
+
+// TestFaultsBeyondABound: a file with which the files exceed a bound is not used, and its own faults are named too.
+func TestFaultsBeyondABound(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ping.txt")
+	text := "20 packets transmitted, 20 received, 0% packet loss, time 19235ms\n" +
+		"rtt min/avg/max/mdev = 0.718/0.969/2.137/0.299 ms\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	faulty := func(File) []error { return []error{errors.New("a fault")} }
+	err := Reader{ReadFile: os.ReadFile}.each(t.Context(), []Recording{{"a", name}}, 1, faulty, func(File) {
+		t.Error("it is used")
+	})
+	if err == nil || !strings.Contains(err.Error(), "a fault\nthe files have more than") {
+		t.Error(err)
 	}
 }
 
