@@ -69,8 +69,8 @@ func (a *app) agree(ctx context.Context, m *redeploy.Machines, e *experiment.Exp
 	return a.askFor("delete and make these again", "--yes", "Start the run?", errNotStarted)
 }
 
-// resumeRedeploying finds the machines of a resumed run. If the run was interrupted while it made them, it makes them now.
-// hosts is the part of run.json, trials are the trials so far.
+// resumeRedeploying finds the machines of a resumed run. If the run was interrupted while it made them, it makes them
+// now. hosts is the part of run.json, trials are the trials so far.
 func (a *app) resumeRedeploying(
 	ctx context.Context, e *experiment.Experiment, hosts json.RawMessage, trials []result.Trial, o *runOptions,
 ) (*redeploy.Machines, error) {

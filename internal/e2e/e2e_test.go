@@ -170,8 +170,8 @@ func answerOf(t *testing.T, stdout []byte, dir string) answer.Answer {
 
 // shortWindow is what a trial says that had no CPU within its window, on a machine that many tests share.
 var shortWindow = regexp.MustCompile(`^native: the window gives no figure: \S+ were asked for, \S+ passed on the ` +
-	`client's clock, and \d+ (bytes were received|messages were received|transactions were completed) in it: a machine was too ` +
-	`busy, or the path stood still \(`)
+	`client's clock, and \d+ (bytes were received|messages were received|transactions were completed) in it: ` +
+	`a machine was too busy, or the path stood still \(`)
 
 // trials reads the trials of an answer's run. A trial with a short window is left out if a good one has replaced it.
 func trials(t *testing.T, a answer.Answer) []result.Trial {

@@ -72,9 +72,10 @@ func (m hostsModel) foundInFourOfFive(r *rand.Rand, blocks, tests int, length fl
 // baselineBlocks is the default number of blocks of `nearfar baseline`.
 const baselineBlocks = 30
 
-// TestBaselinesPredictLaterRuns: a run of an arm against itself says which difference later runs find four times in five. The
-// prediction is compared with the truth, and with what 20 later runs say themselves (the median of their Detectable).
-// It must be above what they say about as often as below, whatever the noise, and its interval must hold the truth.
+// TestBaselinesPredictLaterRuns: a run of an arm against itself says which difference later runs find four times in
+// five. The prediction is compared with the truth, and with what 20 later runs say themselves (the median of their
+// Detectable). It must be above what they say about as often as below, whatever the noise, and its interval must hold
+// the truth.
 func TestBaselinesPredictLaterRuns(t *testing.T) {
 	t.Parallel()
 	for i, m := range hostsModels {

@@ -32,7 +32,8 @@ Each single value can have variables: ${NAME}.
 		r.object(next.title, next.node)
 	}
 	r.scalars()
-	r.out.WriteString("\n## What each tool measures\n\nThe limits, and the keys that it takes, made from what the tools declare.\n\n")
+	r.out.WriteString("\n## What each tool measures\n\n" +
+		"The limits, and the keys that it takes, made from what the tools declare.\n\n")
 	r.out.WriteString(tools.Table())
 	// Descriptions name pages by their paths, because editors show them too.
 	return regexp.MustCompile(`docs/([a-z-]+\.md)(#[a-z-]+)?`).ReplaceAll(r.out.Bytes(), []byte("[$1]($1$2)"))

@@ -314,8 +314,8 @@ func (p *process) boundEnd() {
 	}
 }
 
-// forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends. Before the answer to
-// the start, the agent would not find the process any more that it has just started.
+// forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends. It waits for the
+// answer to the start: the agent would not find a process any more that it has just started.
 func (p *process) forget() {
 	<-p.answered
 	_, _ = p.host.client.exchange(context.Background(), call{request: request{Call: callForget, Key: p.key}})

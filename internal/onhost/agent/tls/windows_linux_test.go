@@ -116,8 +116,8 @@ func startAgent(t *testing.T, w *winetest.Wine, program string, args ...string,
 	return cmd, lines, stderr
 }
 
-// TestWindowsOverTLS tests agents for Windows, under Wine. In the suite, the owner dials the client's agent, and the server's
-// agent dials the owner. TestConformance runs the suite in each direction alone, where a process starts faster.
+// TestWindowsOverTLS tests agents for Windows, under Wine. In the suite, the owner dials the client's agent, and the
+// server's agent dials the owner. TestConformance runs the suite in each direction alone, where a process starts faster.
 func TestWindowsOverTLS(t *testing.T) {
 	t.Parallel()
 	w := winetest.New(t)
