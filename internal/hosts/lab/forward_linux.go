@@ -38,7 +38,7 @@ func (s *wireCPU) set(cpu int) { s.wanted.Store(int64(cpu)) }
 
 // forward runs the wires, on one thread at a time. It starts a new thread for each CPU, because an ordinary user's
 // thread cannot leave the lowest class again.
-func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
+func forward(wires []*runningWire, clock monotonic, cpus *awake, where *wireCPU) error {
 	var all []*direction
 	var polled []unix.PollFd
 	for _, w := range wires {
@@ -55,7 +55,7 @@ func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 		ended := make(chan error)
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-			f := &forwarder{all: all, polled: polled, cpus: cpus, where: where, cpu: cpu}
+			f := &forwarder{all: all, polled: polled, clock: clock, cpus: cpus, where: where, cpu: cpu}
 			ended <- f.run()
 		}()
 		if err := <-ended; err != nil {
@@ -68,6 +68,7 @@ func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 type forwarder struct {
 	all    []*direction
 	polled []unix.PollFd
+	clock  monotonic
 	cpus   *awake
 	where  *wireCPU
 	cpu    int64
@@ -92,13 +93,13 @@ func (f *forwarder) run() error {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
 	}
 	f.cpus.use(false)
-	last := time.Now().UnixNano()
+	last := f.clock.now()
 	for f.where.wanted.Load() == f.cpu {
 		next := int64(math.MaxInt64)
-		now := time.Now().UnixNano()
+		now := f.clock.now()
 		for _, d := range f.all {
 			for range receiveBatch {
-				got, err := d.receive(now)
+				got, err := d.receive()
 				if err != nil {
 					return err
 				}
@@ -122,7 +123,7 @@ func (f *forwarder) run() error {
 			return err
 		}
 		f.cpus.use(!beside)
-		last = time.Now().UnixNano()
+		last = f.clock.now()
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -176,7 +177,7 @@ func TestOnWire(t *testing.T) {
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// The lowest rate that a file can have, with the smallest arena.
-		d := newDirection(wire{Rate: 8e3}, -1, -1, 0, &wireCounts{})
+		d := newDirection(wire{Rate: 8e3}, -1, -1, 0, &wireCounts{}, monotonic{time.Now()})
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.IntRange(0, 2).Draw(t, "step") == 0 && d.n > 0 {
 				d.head = (d.head + 1) % len(d.frames)
@@ -201,6 +202,37 @@ func TestQueue(t *testing.T) {
 			d.tail += length
 		}
 	})
+}
+
+// A frame arrived when the kernel stamped it. A wall clock that was set in the meantime moves that time by at most the
+// time since the socket was last seen empty.
+func TestArrival(t *testing.T) {
+	started := time.Now()
+	d := newDirection(wire{}, -1, -1, 0, &wireCounts{}, monotonic{started})
+	now := started.Add(time.Second)
+	d.empty = int64(time.Second - 200*time.Microsecond)
+	for _, c := range []struct {
+		name    string
+		stamped time.Time
+		want    time.Duration // before now
+	}{
+		{"as the kernel stamped it", now.Add(-50 * time.Microsecond), 50 * time.Microsecond},
+		{"the clock was set forward", now.Add(-time.Hour), 200 * time.Microsecond},
+		{"the clock was set back", now.Add(time.Hour), 0},
+	} {
+		header := (*unix.Cmsghdr)(unsafe.Pointer(&d.control[0]))
+		header.Level, header.Type = unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS
+		stamp := unix.NsecToTimespec(c.stamped.UnixNano())
+		*(*unix.Timespec)(unsafe.Pointer(&d.control[unix.SizeofCmsghdr])) = stamp
+		d.message.SetControllen(unix.SizeofCmsghdr + int(unsafe.Sizeof(stamp)))
+		if got := time.Second - time.Duration(d.arrival(now)); got != c.want {
+			t.Errorf("%s: arrived %v before now, want %v", c.name, got, c.want)
+		}
+	}
+	d.message.SetControllen(0)
+	if got := time.Duration(d.arrival(now)); got != time.Second {
+		t.Errorf("without a stamp: arrived after %v, want now", got)
+	}
 }
 
 func TestQueueBytes(t *testing.T) {

@@ -89,14 +89,15 @@ func RunWire(in io.Reader, out io.Writer) error {
 	// Nothing collects garbage, also with GOMEMLIMIT: that waits for threads that CPUs are kept awake with.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
+	clock := monotonic{time.Now()}
 	var wires []*runningWire
 	for i, w := range config.Wires {
-		wires = append(wires, newRunningWire(w, firstWireFD+2*i))
+		wires = append(wires, newRunningWire(w, firstWireFD+2*i, clock))
 	}
 	failed := make(chan error, 1)
 	cpus := newAwake()
 	where := newWireCPU()
-	go func() { failed <- forward(wires, cpus, where) }()
+	go func() { failed <- forward(wires, clock, cpus, where) }()
 	asked := make(chan string)
 	go func() {
 		defer close(asked)
@@ -159,15 +160,21 @@ func RunWire(in io.Reader, out io.Writer) error {
 	}
 }
 
+// A monotonic clock counts nanoseconds since its start. All wires of an arm have the same one. A wall clock would make
+// wires shorter or longer whenever it is set.
+type monotonic struct{ start time.Time }
+
+func (m monotonic) now() int64 { return int64(time.Since(m.start)) }
+
 type runningWire struct {
 	counts     wireCounts
 	directions [2]*direction
 }
 
-func newRunningWire(w wire, fd int) *runningWire {
+func newRunningWire(w wire, fd int, clock monotonic) *runningWire {
 	r := &runningWire{}
 	for i := range r.directions {
-		r.directions[i] = newDirection(w, fd+i, fd+1-i, uint64(i), &r.counts)
+		r.directions[i] = newDirection(w, fd+i, fd+1-i, uint64(i), &r.counts, clock)
 	}
 	return r
 }
@@ -182,7 +189,9 @@ type direction struct {
 	random  *rand.Rand
 	counts  *wireCounts
 
-	free int64 // when the last frame has been serialised, ns since 1970
+	clock monotonic
+	free  int64 // when the last frame has been serialised
+	empty int64 // when the socket was last seen without a frame
 
 	// sent and late count frames since the thread moved to its CPU, for starved.
 	sent, late int
@@ -202,11 +211,11 @@ type frame struct {
 	due            int64
 }
 
-func newDirection(w wire, in, out int, stream uint64, counts *wireCounts) *direction {
+func newDirection(w wire, in, out int, stream uint64, counts *wireCounts, clock monotonic) *direction {
 	d := &direction{
 		in: in, out: out, delay: int64(w.Delay + wireBase), loss: w.Loss, counts: counts,
 		random: rand.New(rand.NewPCG(w.Seed, stream)),
-		frames: make([]frame, maxQueuedPackets),
+		frames: make([]frame, maxQueuedPackets), clock: clock,
 	}
 	rate := w.Rate
 	if rate > 0 {
@@ -236,7 +245,7 @@ func poll(fds []unix.PollFd, timeout time.Duration) error {
 }
 
 // receive moves one frame from the socket to the queue, or drops it. It reports whether there was a frame.
-func (d *direction) receive(now int64) (bool, error) {
+func (d *direction) receive() (bool, error) {
 	room := d.n < len(d.frames) && d.makeRoom()
 	// A full queue drops the frame.
 	if !room {
@@ -248,8 +257,12 @@ func (d *direction) receive(now int64) (bool, error) {
 	d.vector.Base = &d.arena[d.tail]
 	d.vector.SetLen(maxFrame)
 	d.message.SetControllen(len(d.control))
+	asked := d.clock.now()
 	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(d.in), uintptr(unsafe.Pointer(&d.message)),
 		unix.MSG_DONTWAIT)
+	if errno == unix.EAGAIN {
+		d.empty = asked
+	}
 	if errno != 0 {
 		return false, receiveError(errno)
 	}
@@ -261,7 +274,7 @@ func (d *direction) receive(now int64) (bool, error) {
 		d.counts.lost.Add(1)
 		return true, nil
 	}
-	arrived := d.arrival(now)
+	arrived := d.arrival(time.Now())
 	due := arrived
 	if d.perByte > 0 {
 		start := max(arrived, d.free)
@@ -320,23 +333,21 @@ func receiveError(errno unix.Errno) error {
 	return os.NewSyscallError("recvmsg", errno)
 }
 
-// arrival is when the kernel received the frame (SO_TIMESTAMPNS); now if the kernel does not give it, or if the clock
-// was set in the meantime.
-func (d *direction) arrival(now int64) int64 {
+// arrival is when the kernel received the frame that was just read: now less its age by the wall clock, with which the
+// kernel stamps frames (SO_TIMESTAMPNS). It is now if the kernel gives no time, and never before the socket was last
+// seen empty, whatever the wall clock was set to.
+func (d *direction) arrival(now time.Time) int64 {
+	since := int64(now.Sub(d.clock.start))
 	const header = unix.SizeofCmsghdr
 	if d.message.Controllen < header+uint64(unsafe.Sizeof(unix.Timespec{})) {
-		return now
+		return since
 	}
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&d.control[0]))
 	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_TIMESTAMPNS {
-		return now
+		return since
 	}
-	ts := (*unix.Timespec)(unsafe.Pointer(&d.control[header]))
-	t := ts.Nano()
-	if t < now-int64(time.Second) || t > now+int64(time.Millisecond) {
-		return now
-	}
-	return t
+	stamped := (*unix.Timespec)(unsafe.Pointer(&d.control[header])).Nano()
+	return min(since, max(since-(now.UnixNano()-stamped), d.empty))
 }
 
 // onWire is how many bytes a frame takes on the wire, without preamble and checksum. A super-packet counts as its
@@ -362,7 +373,7 @@ func onWire(b []byte) int {
 func (d *direction) send() int64 {
 	for d.n > 0 {
 		f := d.frames[d.head]
-		now := time.Now().UnixNano()
+		now := d.clock.now()
 		if f.due > now {
 			return f.due
 		}
