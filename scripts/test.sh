@@ -41,9 +41,9 @@ vet() {
 }
 
 others() {
-	# Two packages for each CPU: some wait most of their time. The linter includes vet.
+	# Five packages for two CPUs: some wait most of their time. The linter includes vet.
 	packages=$(scripts/packages.sh others) && long=$(scripts/long.sh tests) &&
-		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -skip "$long" $packages
+		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 5 / 2))" -count=1 -timeout 20m -skip "$long" $packages
 }
 
 long() {
