@@ -65,12 +65,19 @@ type faultRun struct {
 // machine a trial can end before its processes are found.
 func (f *faultRun) kill(line string) {
 	f.t.Helper()
+	f.killWhen(line, func([]markedProcess) bool { return true })
+}
+
+// killWhen is kill at a time when what is killed is as it should be.
+func (f *faultRun) killWhen(line string, ready func(found []markedProcess) bool) {
+	f.t.Helper()
 	wanted := regexp.MustCompile(line)
 	waitUntil(f.t, "a process of the hosts that is "+line, func() (killed []string) {
-		for _, p := range f.onHosts("") {
-			if !wanted.MatchString(p.line) {
-				continue
-			}
+		found := slices.DeleteFunc(f.onHosts(""), func(p markedProcess) bool { return !wanted.MatchString(p.line) })
+		if !ready(found) {
+			return nil
+		}
+		for _, p := range found {
 			err := syscall.Kill(p.pid, syscall.SIGKILL)
 			if err == nil {
 				f.t.Logf("killed %s", p.line)
@@ -83,17 +90,12 @@ func (f *faultRun) kill(line string) {
 	})
 }
 
-// connected waits until the trial's client is connected to its server.
-func (f *faultRun) connected() {
-	f.t.Helper()
-	established := regexp.MustCompile(`(?m)^ *\d+: \w+:1E62 \w+:\w+ 01 `) // port 7778, see proc_pid_net(5)
-	waitUntil(f.t, "a connection of the trial", func() (found []string) {
-		f.must(inSpace(f.hosts["server"].space, func() error {
-			table, err := os.ReadFile("/proc/thread-self/net/tcp")
-			found = established.FindAllString(string(table), 1)
-			return err
-		}))
-		return found
+// connected says whether a trial's client is connected to the data port on the host of the processes.
+func connected(onServer []markedProcess) bool {
+	established := regexp.MustCompile(`(?m)^ *\d+: \w+:1E61 \w+:\w+ 01 `) // port 7777, see proc_pid_net(5)
+	return slices.ContainsFunc(onServer, func(p markedProcess) bool {
+		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", p.pid))
+		return err == nil && established.Match(table)
 	})
 }
 
@@ -169,8 +171,7 @@ func TestFaults(t *testing.T) {
 			do: func(f *faultRun) {
 				// Nobody is left who would end a server that waits for its client. A server that is connected ends with
 				// its client.
-				f.connected()
-				f.kill("home-server")
+				f.killWhen("home-server", connected)
 			},
 		},
 		"sshd killed and started again": {
@@ -243,8 +244,7 @@ func TestFaults(t *testing.T) {
 			silence: time.Minute, within: soon, failed: 1,
 			says: "the server is gone|the server closed the data connection|connection reset",
 			do: func(f *faultRun) {
-				f.connected() // before that, the client says that it is refused
-				f.kill("engine serve")
+				f.killWhen("engine serve", connected) // before that, the client says that it is refused
 			},
 		},
 		"client crashed": {
