@@ -79,7 +79,7 @@ func TestDependencies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range strings.Fields(string(out)) {
+		for name := range strings.FieldsSeq(string(out)) {
 			first, _, _ := strings.Cut(name, "/")
 			if !strings.Contains(first, ".") && first != "nearfar" || slices.Contains(allowed, name) {
 				continue // the standard library, or wanted

@@ -69,8 +69,7 @@ func fieldsOf(typ reflect.Type, at field, seen []reflect.Type) []field {
 		return fieldsOf(typ.Elem(), append(slices.Clone(at), "{}"), seen)
 	case reflect.Struct:
 		var all []field
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch {
 			case f.Anonymous && name == "":

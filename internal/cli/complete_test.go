@@ -160,7 +160,7 @@ func TestCompletionKnowsEveryFormat(t *testing.T) {
 			continue
 		}
 		offered, _ := completed(t, verb, "-f", "")
-		for _, format := range strings.Split(known[1], ", ") {
+		for format := range strings.SplitSeq(known[1], ", ") {
 			if !slices.Contains(offered, format) {
 				t.Errorf("%s offers %q and takes %s", verb, offered, format)
 			}

@@ -206,13 +206,13 @@ func reflow(text string, width int) string {
 			lines, line = append(lines, line), ""
 		}
 	}
-	for _, from := range strings.Split(strings.TrimSpace(text), "\n") {
+	for from := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if from == "" || strings.HasPrefix(from, " ") || strings.HasPrefix(from, "- ") {
 			flush()
 			lines = append(lines, from)
 			continue
 		}
-		for _, word := range strings.Fields(from) {
+		for word := range strings.FieldsSeq(from) {
 			if line != "" && len(line)+1+len(word) > width {
 				flush()
 			}

@@ -32,7 +32,7 @@ func TestHelpFits(t *testing.T) {
 	capitals := regexp.MustCompile(`^[][A-Z0-9@_.:/=-]+$`)
 	everyVerb(t, func(c *cobra.Command) {
 		for _, width := range []int{40, 80, 120} {
-			for _, line := range strings.Split(flagsText(c.LocalFlags(), width), "\n") {
+			for line := range strings.SplitSeq(flagsText(c.LocalFlags(), width), "\n") {
 				// A long flag without room beside it is alone in its line.
 				if len(line) > width && !strings.HasPrefix(strings.TrimSpace(line), "-") {
 					t.Errorf("%s at %d columns: %q", c.CommandPath(), width, line)
@@ -41,7 +41,7 @@ func TestHelpFits(t *testing.T) {
 			if strings.HasPrefix(c.CommandPath(), "nearfar completion ") {
 				continue // the library's
 			}
-			for _, line := range strings.Split(reflow(c.Long, width), "\n") {
+			for line := range strings.SplitSeq(reflow(c.Long, width), "\n") {
 				if len(line) > width && !strings.HasPrefix(line, " ") && strings.Contains(line, " ") {
 					t.Errorf("%s at %d columns: %q", c.CommandPath(), width, line)
 				}
@@ -54,7 +54,7 @@ func TestHelpFits(t *testing.T) {
 			}
 		})
 		if n := strings.Count(flagsText(c.LocalFlags(), 10_000), "(default"); n > 0 {
-			for _, line := range strings.Split(flagsText(c.LocalFlags(), 10_000), "\n") {
+			for line := range strings.SplitSeq(flagsText(c.LocalFlags(), 10_000), "\n") {
 				if strings.Count(line, "(default") > 1 {
 					t.Errorf("%s: two defaults: %q", c.CommandPath(), line)
 				}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,10 +104,8 @@ func initArguments(args []string) (name, file string, err error) {
 	case len(args) == 1:
 		name = args[0]
 	}
-	for _, known := range templateNames() {
-		if name == known {
-			return name, file, nil
-		}
+	if slices.Contains(templateNames(), name) {
+		return name, file, nil
 	}
 	return "", "", fmt.Errorf("there is no template %q: %s", name, experiment.Suggest(name, templateNames()))
 }

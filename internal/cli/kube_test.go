@@ -39,7 +39,7 @@ func FuzzNetperf(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, part := range strings.Split(string(script), "\n-- ") {
+	for part := range strings.SplitSeq(string(script), "\n-- ") {
 		if name, text, _ := strings.Cut(part, "\n"); strings.Contains(name, ".yml") {
 			f.Add([]byte(text))
 		}

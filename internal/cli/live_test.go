@@ -316,7 +316,7 @@ func TestUnicodeLocale(t *testing.T) {
 		{"LC_ALL= LANG=C.UTF-8", true}, {"WT_SESSION=1", true},
 	} {
 		env := map[string]string{}
-		for _, pair := range strings.Fields(c.env) {
+		for pair := range strings.FieldsSeq(c.env) {
 			name, value, _ := strings.Cut(pair, "=")
 			env[name] = value
 		}

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -199,12 +200,7 @@ func (c *Cluster) notice(ctx context.Context, s *State, pods []corev1.Pod) (bool
 }
 
 func containsWorkload(all []Workload, w Workload) bool {
-	for _, o := range all {
-		if w.same(o) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, w.same)
 }
 
 // joined is a list for a message, cut after some elements.

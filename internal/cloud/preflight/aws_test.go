@@ -72,8 +72,8 @@ func awsAnswers(t *testing.T) answers {
 		"aws service-quotas get-aws-default-service-quota --service-code eks": `{"Quota": {"Value": 100.0}}`,
 	}}
 	for name := range a.instead {
-		if strings.HasPrefix(name, "aws ec2 ") {
-			a.instead[name] = fmt.Sprintf(dryRun, strings.TrimPrefix(name, "aws ec2 "))
+		if after, ok := strings.CutPrefix(name, "aws ec2 "); ok {
+			a.instead[name] = fmt.Sprintf(dryRun, after)
 		}
 	}
 	return a

@@ -201,11 +201,11 @@ func isData(address string) bool {
 		if at := strings.IndexAny(rest, ".["); at < 0 {
 			return false
 		} else if rest[at] == '[' {
-			end := strings.Index(rest, "].")
-			if end < 0 {
+			_, after, ok := strings.Cut(rest, "].")
+			if !ok {
 				return false
 			}
-			address = rest[end+2:]
+			address = after
 		} else {
 			address = rest[at+1:]
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,9 +176,7 @@ func checkImage(t *testing.T, img v1.Image, a binaries.Agent, o Options) {
 		}
 		names, in := readFiles(t, r)
 		contents = append(contents, names)
-		for name, f := range in {
-			files[name] = f
-		}
+		maps.Copy(files, in)
 	}
 	program := "nearfar-agent"
 	if a.System.OS == "windows" {

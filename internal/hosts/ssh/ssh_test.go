@@ -252,7 +252,7 @@ func children(t *testing.T, pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, word := range strings.Fields(string(b)) {
+		for word := range strings.FieldsSeq(string(b)) {
 			var child int
 			if _, err := fmt.Sscan(word, &child); err == nil {
 				pids = append(pids, child)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -156,9 +157,7 @@ func (c *Cloud) list(w http.ResponseWriter, r *http.Request, path string, parts 
 	page := object{"value": all[from:min(from+c.pageSize, len(all))]}
 	if next := from + c.pageSize; next < len(all) {
 		query := url.Values{}
-		for name, values := range r.URL.Query() {
-			query[name] = values
-		}
+		maps.Copy(query, r.URL.Query())
 		query.Set("$skiptoken", strconv.Itoa(next))
 		page["nextLink"] = c.URL + path + "?" + query.Encode()
 	}

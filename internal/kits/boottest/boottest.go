@@ -258,7 +258,7 @@ func childOf(parent int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, field := range strings.Fields(string(text)) {
+	for field := range strings.FieldsSeq(string(text)) {
 		if pid, err := strconv.Atoi(field); err == nil {
 			return pid, nil
 		}

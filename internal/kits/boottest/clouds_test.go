@@ -5,6 +5,7 @@ package boottest_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,9 +180,7 @@ func measure(
 	}
 	for i, host := range checked.Hosts {
 		want := map[string]string{"instance_id": machines[i].CloudID(cloud)}
-		for key, value := range facts {
-			want[key] = value
-		}
+		maps.Copy(want, facts)
 		for key, value := range want {
 			if host.Facts.Where[key] != value {
 				t.Errorf("%s: %s is %v, want %s", host.Host, key, host.Facts.Where[key], value)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -97,9 +98,7 @@ func machine(name string, changes object) object {
 			"subnetwork": "regions/" + Region + "/subnetworks/s", "accessConfigs": []any{object{}},
 		}},
 	}
-	for key, value := range changes {
-		m[key] = value
-	}
+	maps.Copy(m, changes)
 	return m
 }
 

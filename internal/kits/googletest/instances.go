@@ -2,6 +2,7 @@ package googletest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,13 +53,11 @@ func (c *Cloud) makeInstance(k call, path string) answer {
 		tags = object{}
 	}
 	tags["fingerprint"] = fingerprint(tags["items"])
-	for key, value := range map[string]any{
+	maps.Copy(k.body, map[string]any{
 		"scheduling": scheduling, "metadata": metadata, "tags": tags, "zone": api + "projects/" + Project + "/zones/" + zone,
 		"status": "PROVISIONING", "cpuPlatform": "Intel Cascade Lake", "labelFingerprint": fingerprint(k.body["labels"]),
 		"fingerprint": fingerprint(k.body["name"]), "startRestricted": false,
-	} {
-		k.body[key] = value
-	}
+	})
 	return answer{status: http.StatusOK}
 }
 

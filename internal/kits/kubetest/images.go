@@ -175,7 +175,7 @@ func (l *layer) shell() error {
 	if err != nil {
 		return fmt.Errorf("busybox --list: %w", err)
 	}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		if name == "busybox" {
 			continue
 		}

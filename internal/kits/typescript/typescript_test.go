@@ -57,7 +57,7 @@ func described(t *testing.T, types ...reflect.Type) Document {
 }
 
 func TestWrite(t *testing.T) {
-	d := described(t, reflect.TypeOf(document{hidden: 1}))
+	d := described(t, reflect.TypeFor[document]())
 	d.Names = map[reflect.Type]string{reflect.TypeFor[document](): "Whole", reflect.TypeFor[*ends](): "Interval"}
 	d.Aliases = map[reflect.Type]string{reflect.TypeFor[*ends](): "[number, number] | null"}
 	d.Words = map[string]string{"Place": "nearfar/internal/conclude/answer.OfLayer"}

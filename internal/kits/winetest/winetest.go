@@ -170,7 +170,7 @@ func (w *Wine) WithUDP(t *testing.T, program, path string) string {
 	}
 	w.sockets.Do(func() {
 		exports := "EXPORTS\nWSAIoctl = udp_ioctl\n"
-		for _, name := range strings.Fields(socketCalls) {
+		for name := range strings.FieldsSeq(socketCalls) {
 			exports += name + " = ws2_32." + name + "\n"
 		}
 		source, names := filepath.Join(w.Folder, "sockets.c"), filepath.Join(w.Folder, "sockets.def")

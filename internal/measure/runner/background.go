@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -163,9 +164,7 @@ func (b *background) record(trial *result.Trial) string {
 		metric.Scope = strings.TrimSpace(result.Background + " " + metric.Scope)
 		trial.Metrics = append(trial.Metrics, metric)
 	}
-	for k, v := range m.Facts {
-		facts[k] = v
-	}
+	maps.Copy(facts, m.Facts)
 	for _, note := range m.Notes {
 		trial.Notes = append(trial.Notes, "The background: "+note)
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -44,9 +45,7 @@ func TestWaitingForOthers(t *testing.T) {
 			map[string]string{result.FactRunDelay: "-1s"}, ""},
 	} {
 		facts := map[string]string{}
-		for k, v := range c.facts {
-			facts[k] = v
-		}
+		maps.Copy(facts, c.facts)
 		contentionFacts(host.Contention{Window: 1100 * ms, CPUs: 1, Client: c.client, Server: c.server,
 			Shared: c.shared}, facts)
 		if facts[result.FactWaited] != c.want {

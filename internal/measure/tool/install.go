@@ -74,7 +74,7 @@ func distributionOf(release string) (distribution, bool) {
 			values[key] = strings.Trim(value, `"'`)
 		}
 	}
-	for _, id := range strings.Fields(values["ID"] + " " + values["ID_LIKE"]) {
+	for id := range strings.FieldsSeq(values["ID"] + " " + values["ID_LIKE"]) {
 		for _, d := range distributions() {
 			if slices.Contains(d.ids, strings.ToLower(id)) {
 				return d, true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,10 +78,8 @@ func (m *measured) seconds(s float64) {
 
 func (m *measured) note(format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
-	for _, n := range m.Notes {
-		if n == note {
-			return
-		}
+	if slices.Contains(m.Notes, note) {
+		return
 	}
 	m.Notes = append(m.Notes, note)
 }

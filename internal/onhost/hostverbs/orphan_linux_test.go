@@ -80,7 +80,7 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 	}
 	for _, thread := range threads {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			child, err := strconv.Atoi(word)
 			if err != nil {
 				t.Fatal(err)

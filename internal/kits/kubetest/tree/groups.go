@@ -109,7 +109,7 @@ func delegate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, controller := range strings.Fields(string(has)) {
+	for controller := range strings.FieldsSeq(string(has)) {
 		if slices.Contains(strings.Fields(string(gives)), controller) {
 			continue
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"nearfar/internal/declare/result"
@@ -37,9 +38,7 @@ func BusyPollNotes(facts map[string]string) (notes []string) {
 
 // Include adds more facts to the facts.
 func Include(facts, more map[string]string) {
-	for k, v := range more {
-		facts[k] = v
-	}
+	maps.Copy(facts, more)
 }
 
 // CPUPerBit gives the CPU time that each side, and both together, needed for each bit delivered, in seconds.
@@ -69,9 +68,7 @@ func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) 
 // ServerFacts are the facts of the server and of a socket.
 func ServerFacts(s *sys.Socket) map[string]string {
 	f := LocalFacts()
-	for k, v := range s.Facts() {
-		f[k] = v
-	}
+	maps.Copy(f, s.Facts())
 	return f
 }
 
