@@ -36,7 +36,7 @@ $(PAGES): $(WEB)
 ## behind.
 .PHONY: types
 types:
-	$(GO) test ./internal/show/serve -run '^TestTypesOfThePages$$' -update
+	$(GO) test ./internal/kits/typescript -run '^TestTypesOfThePages$$' -update
 
 ## dist: static builds for linux/amd64, linux/arm64, windows/amd64 and darwin/arm64 in dist/, with SHA256SUMS.
 dist: $(PAGES) agents

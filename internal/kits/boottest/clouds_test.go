@@ -1,6 +1,6 @@
 //go:build linux
 
-package boottest_test
+package boottest
 
 import (
 	"context"
@@ -14,19 +14,17 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"nearfar/internal/kits/boottest"
 )
 
 // recordedCloud is the firmware and the metadata of a machine of internal/declare/check/testdata, whose README.md says
 // where they are from.
-func recordedCloud(t *testing.T, cloud, machine, id string) *boottest.Cloud {
+func recordedCloud(t *testing.T, cloud, machine, id string) *Cloud {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("..", "..", "declare", "check", "testdata", machine+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &boottest.Cloud{Name: cloud, ID: id, Firmware: map[string]string{}, Documents: map[string]string{}}
+	c := &Cloud{Name: cloud, ID: id, Firmware: map[string]string{}, Documents: map[string]string{}}
 	for _, file := range archive.Files {
 		text := strings.TrimSpace(string(file.Data))
 		if name, ok := strings.CutPrefix(file.Name, "sys/class/dmi/id/"); ok {
@@ -87,9 +85,9 @@ func TestMachinesOfCloudsStart(t *testing.T) {
 		},
 	} {
 		t.Run(test.cloud, func(t *testing.T) {
-			network := boottest.NewNetwork(t)
+			network := NewNetwork(t)
 			cloud := recordedCloud(t, test.cloud, test.machine, test.id)
-			machines := sshMachines(t, network, boottest.Image{
+			machines := sshMachines(t, network, Image{
 				System: "debian", UserData: script(t, test.file, time.Now().Add(4*time.Hour)), Cloud: cloud,
 			})
 			defer func() {
@@ -131,7 +129,7 @@ func TestMachinesOfCloudsStart(t *testing.T) {
 
 // measure runs labs/byo-ssh between two machines, and compares what nearfar says of where they are.
 func measure(
-	t *testing.T, network *boottest.Network, machines []sshMachine, nearfar string, cloud *boottest.Cloud,
+	t *testing.T, network *Network, machines []sshMachine, nearfar string, cloud *Cloud,
 	facts map[string]string,
 ) {
 	t.Helper()

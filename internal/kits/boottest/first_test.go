@@ -1,6 +1,6 @@
 //go:build linux
 
-package boottest_test
+package boottest
 
 import (
 	"os"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"nearfar/internal/kits/boottest"
 )
 
 // firstCommands reads the commands under "Try it" in README.md: the lines of its blocks, without their comments.
@@ -51,8 +49,8 @@ func TestFirstContact(t *testing.T) {
 		t.Skip("it installs packages, and compiles everything anew: NEARFAR_FIRST=1 runs it")
 	}
 	const folder = "/root/nearfar"
-	network, system := boottest.NewNetwork(t), boottest.NewBare(t)
-	machines := sshMachines(t, network, boottest.Image{System: "debian"})
+	network, system := NewNetwork(t), NewBare(t)
+	machines := sshMachines(t, network, Image{System: "debian"})
 	for _, m := range machines {
 		m.Wait("sshd listens", within, func() bool { return m.Listens(22) })
 	}
@@ -93,7 +91,7 @@ func TestFirstContact(t *testing.T) {
 }
 
 // checkAgentless checks that the demo's program says that it reaches no machine, and what to do.
-func checkAgentless(t *testing.T, system *boottest.Bare, folder string) {
+func checkAgentless(t *testing.T, system *Bare, folder string) {
 	t.Helper()
 	const run = "bin/nearfar run --set CLIENT=nowhere-a --set SERVER=nowhere-b labs/byo-ssh/experiment.yaml"
 	out, err := system.Type(folder, run, nil, time.Minute)
@@ -118,12 +116,12 @@ func checkSample(t *testing.T, readme, demo string) {
 
 // sshMachine is a machine that a key lets in.
 type sshMachine struct {
-	*boottest.Machine
+	*Machine
 	private string
 }
 
 // sshMachines starts two machines of an image, with a key.
-func sshMachines(t *testing.T, network *boottest.Network, image boottest.Image) []sshMachine {
+func sshMachines(t *testing.T, network *Network, image Image) []sshMachine {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "id")
 	cmd := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package boottest_test
+package boottest
 
 import (
 	"os"
@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"nearfar/internal/kits/boottest"
 )
 
 // requested says whether all machines are started, and not only one: NEARFAR_BOOTS=all, or NEARFAR_BOOTS=ubuntu for the
@@ -47,7 +45,7 @@ func TestMachinesOfLabsStart(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.Split(file, "/")[0], func(t *testing.T) {
-			m := boottest.NewNetwork(t).Start(boottest.Image{
+			m := NewNetwork(t).Start(Image{
 				System: system, UserData: script(t, file, time.Now().Add(4*time.Hour)),
 			})
 			m.Wait("sshd listens", within, func() bool { return m.Listens(22) })
@@ -74,7 +72,7 @@ func TestMachinesOfLabsStart(t *testing.T) {
 }
 
 // checkTools checks that tools are there, and that nothing is installed while a trial runs.
-func checkTools(t *testing.T, m *boottest.Machine) {
+func checkTools(t *testing.T, m *Machine) {
 	t.Helper()
 	if out, err := m.Run("sh", "-c", "sockperf --version && iperf3 --version"); err != nil {
 		t.Errorf("tools are missing: %v\n%s", err, out)
@@ -87,7 +85,7 @@ func checkTools(t *testing.T, m *boottest.Machine) {
 }
 
 // checkMTU checks that all machines have the same MTU (start.sh says why).
-func checkMTU(t *testing.T, m *boottest.Machine) {
+func checkMTU(t *testing.T, m *Machine) {
 	t.Helper()
 	if out, err := m.Run("cat", "/sys/class/net/host0/mtu"); strings.TrimSpace(out) != "8900" || err != nil {
 		t.Errorf("the MTU is %s, %v", out, err)
@@ -99,7 +97,7 @@ func TestMachineEndsItself(t *testing.T) {
 	if requested() == "" {
 		t.Skip("it takes 90 s: NEARFAR_BOOTS=all runs it")
 	}
-	m := boottest.NewNetwork(t).Start(boottest.Image{
+	m := NewNetwork(t).Start(Image{
 		System: "debian", UserData: script(t, "azure-ppg/tofu/cloud-init.yaml", time.Now().Add(-time.Hour)),
 	})
 	m.Wait("sshd listens", within, func() bool { return m.Listens(22) })
@@ -113,7 +111,7 @@ func TestMachineThatHangsEndsItself(t *testing.T) {
 	}
 	text := script(t, "azure-ppg/tofu/cloud-init.yaml", time.Now().Add(-time.Hour))
 	text = strings.Replace(text, "package_update:", "  - [sleep, infinity]\npackage_update:", 1)
-	m := boottest.NewNetwork(t).Start(boottest.Image{System: "debian", UserData: text})
+	m := NewNetwork(t).Start(Image{System: "debian", UserData: text})
 	m.Wait("the command runs", within, func() bool {
 		out, _ := m.Run("pgrep", "-f", "sleep infinity") // it fails until then
 		return out != ""
@@ -129,7 +127,7 @@ func TestStartThatWaitsForItself(t *testing.T) {
 	if requested() == "" {
 		t.Skip("it takes a minute: NEARFAR_BOOTS=all runs it")
 	}
-	m := boottest.NewNetwork(t).Start(boottest.Image{System: "debian", UserData: `#cloud-config
+	m := NewNetwork(t).Start(Image{System: "debian", UserData: `#cloud-config
 bootcmd: [[systemd-run, --unit=end, --on-active=1h, systemctl, poweroff]]
 `})
 	m.Wait("systemd-run runs", within, func() bool {

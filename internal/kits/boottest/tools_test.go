@@ -1,14 +1,12 @@
 //go:build linux
 
-package boottest_test
+package boottest
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"nearfar/internal/kits/boottest"
 )
 
 // A machine on which scripts/install-tools.sh has installed the measuring tools starts, and nothing listens: netperf's
@@ -43,7 +41,7 @@ func TestInstalledToolsOpenNothing(t *testing.T) {
 			}
 			t.Parallel()
 			// sshd is the image's own. Without it, nothing at all may listen.
-			m := boottest.NewNetwork(t).Start(boottest.Image{
+			m := NewNetwork(t).Start(Image{
 				System: "debian", UserData: "#cloud-config\n", Files: map[string]string{"srv/install-tools.sh": string(text)},
 				Before: test.before + "ln -s /dev/null /etc/systemd/system/ssh.service\n" +
 					"ln -s /dev/null /etc/systemd/system/ssh.socket\n",
