@@ -27,7 +27,7 @@ func Wrap(text, indent string, width int) string {
 		start = indent + hanging
 		line = start
 	}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != start && columns(line)+1+columns(word) > width {
 			flush()
 		}

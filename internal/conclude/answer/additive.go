@@ -24,8 +24,7 @@ func additivity(e *experiment.Experiment, c cells, s stats.Attribution) []Additi
 		Whole: pointer(s.Additivity.Whole),
 	}
 	if test.Within != nil && test.Whole != nil {
-		relative := *test.Within / *test.Whole
-		test.WithinRelative = &relative
+		test.WithinRelative = new(*test.Within / *test.Whole)
 	}
 	for _, d := range s.Additivity.Arms {
 		test.Arms = append(test.Arms, Deviation{Arm: d.Arm, By: d.By})

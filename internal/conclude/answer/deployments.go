@@ -191,8 +191,7 @@ func (c *Comparison) plans(in Input, s stats.DeploymentComparison, level float64
 		}
 		plan := DeploymentPlan{Kind: kind, Deployments: p.Deployments, Blocks: p.Blocks}
 		if block > 0 {
-			seconds := float64(p.Deployments) * (deployment + float64(p.Blocks)*block)
-			plan.Seconds = &seconds
+			plan.Seconds = new(float64(p.Deployments) * (deployment + float64(p.Blocks)*block))
 		}
 		c.Deployments.Plans = append(c.Deployments.Plans, plan)
 	}

@@ -354,8 +354,7 @@ func relativeTo(a Answer, l Layer) *float64 {
 	if base < 0 || a.Arms[base].Median <= 0 {
 		return nil
 	}
-	relative := l.Cost / a.Arms[base].Median
-	return &relative
+	return new(l.Cost / a.Arms[base].Median)
 }
 
 // testOfLayer is the test of a layer's cost. If the layer quotes a comparison, it is the comparison's test. Otherwise

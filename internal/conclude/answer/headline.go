@@ -95,8 +95,7 @@ func headline(findings []Finding, tests, more []tested) {
 		if t.p == nil {
 			continue
 		}
-		p := min(1, *t.p/w[t.family])
-		findings[i].HeadlineP = &p
+		findings[i].HeadlineP = new(min(1, *t.p/w[t.family]))
 		size[t.family]++
 		if findings[i].Claimable() {
 			claims++
@@ -104,8 +103,8 @@ func headline(findings []Finding, tests, more []tested) {
 	}
 	for i, t := range tests {
 		if findings[i].Claimable() {
-			level := min(stats.Alpha, stats.Alpha*float64(claims)*w[t.family]/float64(size[t.family]))
-			findings[i].HeadlineLevel = &level
+			findings[i].HeadlineLevel = new(min(stats.Alpha,
+				stats.Alpha*float64(claims)*w[t.family]/float64(size[t.family])))
 		}
 	}
 }

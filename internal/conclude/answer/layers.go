@@ -64,8 +64,7 @@ func havingAlone(s stats.Attribution, term int, l Layer) (arms []alone) {
 func (l *Layer) quote(c Comparison, part float64) {
 	l.Arm, l.Cost, l.PValue, l.Verdict, l.Interval = c.Arm, *c.Difference*part, c.PValue, c.Verdict, nil
 	if c.Detectable != nil {
-		detectable := math.Abs(*c.Detectable * part)
-		l.Detectable = &detectable
+		l.Detectable = new(math.Abs(*c.Detectable * part))
 	}
 	if c.Interval != nil {
 		low, high := c.Interval[0]*part, c.Interval[1]*part

@@ -67,10 +67,10 @@ func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 // 0.
 func TestLayersAreJudgedTogether(t *testing.T) {
 	a := []Layer{
-		{Cost: 2, Interval: &Bounds{1, 3}, PValue: of(0.04)}, {Cost: -2, Interval: &Bounds{-3, -1}, PValue: of(0.0001)},
-		{Cost: 1, Interval: &Bounds{-1, 3}, PValue: of(0.4)},
-		{Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
-		{Cost: 9, Interval: &Bounds{8, 10}, PValue: of(0.0002), Verdict: NotComparable},
+		{Cost: 2, Interval: &Bounds{1, 3}, PValue: new(0.04)}, {Cost: -2, Interval: &Bounds{-3, -1}, PValue: new(0.0001)},
+		{Cost: 1, Interval: &Bounds{-1, 3}, PValue: new(0.4)},
+		{Cost: 5, PValue: new(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
+		{Cost: 9, Interval: &Bounds{8, 10}, PValue: new(0.0002), Verdict: NotComparable},
 	}
 	judgeLayers(a, make([]stats.Cost, len(a)))
 	for i, want := range []string{NoDifference, Lower, NoDifference, Higher, NotComparable, NotComparable} {
@@ -82,8 +82,6 @@ func TestLayersAreJudgedTogether(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
-
-func of(v float64) *float64 { return &v }
 
 // One arm costs 2 us more than its layers. It is found although it is not the fullest arm, and all results that
 // depend on the sum are marked.

@@ -336,8 +336,7 @@ func pointer(q stats.Quantity) *float64 {
 	if !q.Known {
 		return nil
 	}
-	v := q.Value
-	return &v
+	return new(q.Value)
 }
 
 // list joins names with commas.

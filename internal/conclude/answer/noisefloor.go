@@ -221,8 +221,7 @@ func (f *measuredFloor) scatters(c cells, arm, again string) (between, within *f
 	}
 	one := d.Value / math.Sqrt2
 	if m.Known {
-		blocks := math.Sqrt(math.Max(0, m.Value*m.Value-one*one/2))
-		between = &blocks
+		between = new(math.Sqrt(math.Max(0, m.Value*m.Value-one*one/2)))
 	}
 	return between, &one
 }
@@ -252,8 +251,7 @@ func (f *measuredFloor) shortTrials(in Input, long, short cells, lengths experim
 	if !ok || compared.Blocks < leastScatter {
 		return
 	}
-	fixed := fit.Fixed()
-	f.fit, f.ShortDuration, f.Fixed = &fit, &seconds, &fixed
+	f.fit, f.ShortDuration, f.Fixed = &fit, &seconds, new(fit.Fixed())
 	_, f.WithinShort = f.scatters(short, arm, again)
 	f.lengths = nil
 	level := stats.Compare(short.ranked(arm), long.ranked(arm))
@@ -291,8 +289,7 @@ func (f *measuredFloor) at(blocks int) DetectableAt {
 		d.Interval = &Bounds{i.Low, i.High}
 	}
 	if d.Difference != nil && f.Level > 0 {
-		share := *d.Difference / f.Level
-		d.Relative = &share
+		d.Relative = new(*d.Difference / f.Level)
 	}
 	return d
 }

@@ -47,13 +47,11 @@ func (f *measuredFloor) resolve(aim *Aim, fewest int) {
 	least := math.Inf(1)
 	for blocks := fewest; blocks <= MostPlanned; blocks++ {
 		if plan.Blocks == nil && f.finds(blocks, f.Duration) {
-			n := blocks
-			plan.Blocks = &n
+			plan.Blocks = new(blocks)
 		}
 		if seconds, ok := f.shortest(blocks); ok {
 			if cost := float64(blocks) * (seconds + f.trial); cost < least*0.999 {
-				n := blocks
-				least, plan.CheapestBlocks, plan.CheapestDuration = cost, &n, &seconds
+				least, plan.CheapestBlocks, plan.CheapestDuration = cost, new(blocks), &seconds
 			}
 		}
 		if float64(blocks+1)*(f.lengths[0]+f.trial) > least && plan.Blocks != nil {
@@ -136,15 +134,12 @@ func lengthFor(in Input, wanted []*measuredFloor, l experiment.Lengths, blocks i
 
 // sentence says what to write into the file: "For 5 %: blocks: 14, and duration 500ms in rr. That takes about 2m10s."
 func (r *Recommended) sentence(aim *Aim) string {
-	durations := ""
-	for i, w := range r.Workloads {
-		if i > 0 {
-			durations += ", "
-		}
-		durations += experiment.FormatDuration(duration(w.Seconds)) + " in " + w.Workload
+	var durations []string
+	for _, w := range r.Workloads {
+		durations = append(durations, experiment.FormatDuration(duration(w.Seconds))+" in "+w.Workload)
 	}
 	return fmt.Sprintf("To find %s four times in five, the cheapest plan is blocks: %d, with a duration of %s: "+
-		"about %v.", aim.Text, r.Blocks, durations, duration(r.Seconds).Round(roundTo(r.Seconds)))
+		"about %v.", aim.Text, r.Blocks, list(durations), duration(r.Seconds).Round(roundTo(r.Seconds)))
 }
 
 // unreachable says which difference the largest plan finds, and whether longer trials help.

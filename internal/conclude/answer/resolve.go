@@ -89,8 +89,7 @@ func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, bl
 		return r
 	}
 	if all := noise.Blocks(difference); all >= 0 {
-		more := max(all-blocks, 0)
-		r.Blocks, r.BlocksNeeded = &all, &more
+		r.Blocks, r.BlocksNeeded = &all, new(max(all-blocks, 0))
 	}
 	return r
 }

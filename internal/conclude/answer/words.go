@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"slices"
 	"strings"
 
 	"nearfar/internal/declare/experiment"
@@ -66,12 +67,7 @@ func (t thing) holds(mode string) bool {
 	if t.modes == nil {
 		return true
 	}
-	for _, m := range t.modes {
-		if m == mode {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.modes, mode)
 }
 
 // words are a quantity in a sentence.

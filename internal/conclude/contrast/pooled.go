@@ -43,8 +43,7 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 			if f.Arm == first.Arm && f.Workload == first.Workload &&
 				f.Metric == good[0].Definition && f.Scope == "" && ok &&
 				result.SupportsPercentile(all.Total(), percentile) {
-				v := float64(all.Quantile(percentile)) * nanosecond
-				f.Pooled = &v
+				f.Pooled = new(float64(all.Quantile(percentile)) * nanosecond)
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		rules, err := Parse([]string{text})
 		if err != nil {
-			for _, line := range strings.Split(err.Error(), "\n") {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) || !utf8.ValidString(line) {
 					t.Fatalf("%q: the message is not printable: %q", text, err)
 				}

@@ -128,8 +128,7 @@ func markOne(s *Series, level float64, together int) {
 			Before: levelOf(values[from:c.at]), After: levelOf(values[c.at:to]),
 		}
 		if change.Before.Median > 0 {
-			relative := change.After.Median/change.Before.Median - 1
-			change.Relative = &relative
+			change.Relative = new(change.After.Median/change.Before.Median - 1)
 		}
 		s.Changes = append(s.Changes, change)
 	}

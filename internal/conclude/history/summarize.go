@@ -9,7 +9,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +119,7 @@ func summarize(path, name, stamp string) (record, error) {
 	}
 	for _, workload := range slices.Sorted(maps.Keys(byWorkload)) {
 		trials := byWorkload[workload]
-		sort.SliceStable(trials, func(i, j int) bool { return trials[i].Trial < trials[j].Trial })
+		slices.SortStableFunc(trials, func(a, b result.Trial) int { return a.Trial - b.Trial })
 		r.figures = append(r.figures, figuresOf(workload, trials, m.Experiment.Schedule.DeploymentCount() > 1)...)
 		good := slices.DeleteFunc(trials, func(t result.Trial) bool { return t.Error != "" })
 		r.conditions = append(r.conditions, trialConditions(workload, good)...)

@@ -159,7 +159,7 @@ func (f *Facts) value(path string) (any, bool) {
 	if json.Unmarshal(data, &at) != nil {
 		return nil, false
 	}
-	for _, key := range strings.Split(path, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		switch in := at.(type) {
 		case map[string]any:
 			at = in[key]

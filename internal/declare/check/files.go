@@ -100,7 +100,7 @@ func settings(root fs.FS) map[string]string {
 func cgroup(root fs.FS) Cgroup {
 	var c Cgroup
 	group := ""
-	for _, entry := range strings.Split(line(root, "proc/self/cgroup"), "\n") {
+	for entry := range strings.SplitSeq(line(root, "proc/self/cgroup"), "\n") {
 		parts := strings.SplitN(entry, ":", 3)
 		if len(parts) != 3 {
 			continue
@@ -153,7 +153,7 @@ func load(root fs.FS) Load {
 	var l Load
 	first, _, _ := strings.Cut(line(root, "proc/loadavg"), " ")
 	l.Average, _ = strconv.ParseFloat(first, 64) // 0 if it cannot be read
-	for _, word := range strings.Fields(line(root, "proc/pressure/cpu")) {
+	for word := range strings.FieldsSeq(line(root, "proc/pressure/cpu")) {
 		if value, ok := strings.CutPrefix(word, "avg10="); ok {
 			percent, _ := strconv.ParseFloat(value, 64)
 			l.Pressure = percent / 100

@@ -134,8 +134,7 @@ func (t *Trial) Record(m Measurement) {
 		t.Protocol = m.Protocol
 	}
 	if m.MessageBytes > 0 {
-		bytes := m.MessageBytes
-		t.MessageBytes = &bytes
+		t.MessageBytes = new(m.MessageBytes)
 	}
 	t.DurationSeconds = m.Duration.Seconds()
 	t.ReportedAs, t.Definition = cmp.Or(m.ReportedAs, DefinitionNone), cmp.Or(m.Definition, DefinitionNone)

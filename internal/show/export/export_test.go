@@ -188,7 +188,7 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 func sampleHistogram(t *testing.T) *hdrhistogram.Histogram {
 	t.Helper()
 	h := hdrhistogram.New(1, 100_000_000_000, 3)
-	for i := int64(0); i < 20_000; i++ {
+	for i := range int64(20_000) {
 		if err := h.RecordValue(i * i * i % 7_000_000_000); err != nil {
 			t.Fatal(err)
 		}

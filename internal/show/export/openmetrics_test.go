@@ -20,8 +20,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func pointer[T any](v T) *T { return &v }
-
 // answered is a run with figures in all units, and a hostile name.
 func answered() Answered {
 	p50 := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
@@ -43,9 +41,9 @@ func answered() Answered {
 				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate,
 					Unit: result.PerSecond}, Median: 1e6, Trials: 3},
 			}, Comparisons: []answer.Comparison{
-				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6),
+				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: new(6.21e-6),
 					Interval: &answer.Bounds{6.1e-6, 6.35e-6},
-					PValue:   pointer(.0039), Verdict: answer.Higher},
+					PValue:   new(.0039), Verdict: answer.Higher},
 				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: answer.NotComparable},
 			}, Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
 				Interval: &answer.Bounds{3e-6, 3.2e-6}}}},

@@ -62,8 +62,7 @@ func Trials(w io.Writer, version string, runs []*rundir.Dir) error {
 				}
 				for _, m := range t.Metrics {
 					row.Metric, row.Stat, row.Unit, row.Scope = m.Name, m.Stat, m.Unit, m.Scope
-					value := m.Value
-					row.Value = &value
+					row.Value = new(m.Value)
 					if err := out.add(row); err != nil {
 						return err
 					}
@@ -86,8 +85,7 @@ func rowOf(t result.Trial) trialRow {
 		row.Set += []string{"", "; "}[min(i, 1)] + key + "=" + t.Set[key]
 	}
 	if t.MessageBytes != nil {
-		bytes := int64(*t.MessageBytes)
-		row.MessageBytes = &bytes
+		row.MessageBytes = new(int64(*t.MessageBytes))
 	}
 	return row
 }

@@ -16,10 +16,10 @@ func manyFindings(workloads int, name string) answer.Answer {
 	for i := range workloads {
 		relative, workload := float64(workloads-i)/10, fmt.Sprintf("%s-rr-%d", name, i)
 		a.Comparisons = append(a.Comparisons, answer.Comparison{
-			Arm: name, Baseline: "near", Workload: workload, Quantity: rtt, Difference: pointer(relative * 1e-5),
-			Interval: &answer.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: pointer(relative),
+			Arm: name, Baseline: "near", Workload: workload, Quantity: rtt, Difference: new(relative * 1e-5),
+			Interval: &answer.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: new(relative),
 			RelativeInterval: &answer.Bounds{relative * .9, relative * 1.1}, Verdict: answer.Higher, Better: "baseline",
-			PValue: pointer(1e-6), Blocks: 10,
+			PValue: new(1e-6), Blocks: 10,
 		})
 	}
 	return withFindings(a)

@@ -23,7 +23,7 @@ func unbounded() answer.Answer {
 		&answer.Bounds{-.07, math.Inf(1)}, answer.UnboundedAbove
 	c.Missing, c.Verdict, c.Better = &[2]int{9, 0}, answer.NoDifference, ""
 	a.Comparisons[0].Interval, a.Comparisons[0].Widened = &answer.Bounds{0, .21e-6}, true
-	a.Comparisons[0].Difference = pointer(.1e-6)
+	a.Comparisons[0].Difference = new(.1e-6)
 	return a
 }
 
@@ -82,7 +82,7 @@ func TestPooledBesideTheMedian(t *testing.T) {
 	if text := written(t, a, Options{Format: "markdown"}); strings.Contains(text, "pooled") {
 		t.Errorf("nothing is pooled:\n%s", text)
 	}
-	a.Arms[0].Pooled = pointer(6.5e-6)
+	a.Arms[0].Pooled = new(6.5e-6)
 	text := written(t, a, Options{Format: "markdown"})
 	for _, want := range []string{"| arm | median | 95 % interval | trials | pooled |",
 		"| l2 | 5.90 | \\[5.81, 6.02\\] | 10 | 6.50 |", "| switched | 6.00 | \\[5.85, 6.11\\] | 10 | - |",

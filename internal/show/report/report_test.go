@@ -18,8 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func pointer[T any](v T) *T { return &v }
-
 // golden compares a text with a file in testdata, or writes the file with -update.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -77,34 +75,34 @@ func sample() answer.Answer {
 			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &answer.Bounds{37e9, 39e9},
 				Trials: 10},
 		}, Comparisons: []answer.Comparison{
-			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(6.21e-6),
+			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: new(6.21e-6),
 				Interval:   &answer.Bounds{6.1e-6, 6.35e-6},
-				Confidence: .95, Relative: pointer(.747), RelativeInterval: &answer.Bounds{.73, .76},
-				PValue: pointer(.0039), Verdict: answer.Higher,
-				Better: "baseline", Detectable: pointer(1.2e-7), Blocks: 10, BlocksNeeded: pointer(0)},
-			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(-2e-8),
+				Confidence: .95, Relative: new(.747), RelativeInterval: &answer.Bounds{.73, .76},
+				PValue: new(.0039), Verdict: answer.Higher,
+				Better: "baseline", Detectable: new(1.2e-7), Blocks: 10, BlocksNeeded: new(0)},
+			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: new(-2e-8),
 				Interval:   &answer.Bounds{-9e-8, 5e-8},
-				Confidence: .95, Relative: pointer(-.002), PValue: pointer(1.), Verdict: answer.NoDifference,
-				Detectable: pointer(1.3e-7),
-				Blocks:     10, BlocksNeeded: pointer(140),
+				Confidence: .95, Relative: new(-.002), PValue: new(1.), Verdict: answer.NoDifference,
+				Detectable: new(1.3e-7),
+				Blocks:     10, BlocksNeeded: new(140),
 				Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
 			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
 				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
 		}, Layers: []answer.Layer{
 			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6,
 				Interval: &answer.Bounds{1.4e-6, 1.6e-6},
-				Arm:      "routed", PValue: pointer(.0039), Verdict: answer.Higher, Additive: pointer(false),
+				Arm:      "routed", PValue: new(.0039), Verdict: answer.Higher, Additive: new(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
 			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Mean: 2.3e-6,
 				Interval: &answer.Bounds{2.2e-6, 2.4e-6},
-				PValue:   pointer(1e-5), Verdict: answer.Higher, Additive: pointer(false),
+				PValue:   new(1e-5), Verdict: answer.Higher, Additive: new(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
 		}, Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
 			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
-			Additive: pointer(false)}}, Additivity: []answer.Additivity{{
+			Additive: new(false)}}, Additivity: []answer.Additivity{{
 			Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
-			Fit: "beyond", Margin: .05, Whole: pointer(6.21e-6), Within: pointer(2.9e-6), WithinRelative: pointer(.467),
-			AtLeast: pointer(1.1e-6),
+			Fit: "beyond", Margin: .05, Whole: new(6.21e-6), Within: new(2.9e-6), WithinRelative: new(.467),
+			AtLeast: new(1.1e-6),
 			Text:    "the layers do not add up: one of routed, vxlan lies 34 % (2.1 us) from the sum of its layers",
 			Arms:    []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}}},
 		Warnings: []answer.Warning{
@@ -155,7 +153,7 @@ func TestCSVHasOneWidth(t *testing.T) {
 	a := sample()
 	a.Objectives = []answer.Objective{{
 		Rule: "rr-1k rtt.p50 < 10us", Arm: "l2", Workload: "rr-1k", Quantity: a.Arms[0].Quantity,
-		Estimate: pointer(8.31e-6), Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Verdict: answer.Met,
+		Estimate: new(8.31e-6), Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Verdict: answer.Met,
 	}}
 	rows, err := csv.NewReader(strings.NewReader(written(t, a, Options{Format: "csv"}))).ReadAll() // an error if not
 	if err != nil {

@@ -32,14 +32,14 @@ func overlay() answer.Answer {
 		}
 	}
 	differs := func(difference, low, high, relative float64) answer.Comparison {
-		return answer.Comparison{Difference: pointer(difference * 1e-6),
+		return answer.Comparison{Difference: new(difference * 1e-6),
 			Interval: &answer.Bounds{low * 1e-6, high * 1e-6},
-			Relative: pointer(relative), PValue: pointer(.041), Verdict: answer.Higher, Better: "baseline",
-			Detectable: pointer(.5e-6), BlocksNeeded: pointer(0)}
+			Relative: new(relative), PValue: new(.041), Verdict: answer.Higher, Better: "baseline",
+			Detectable: new(.5e-6), BlocksNeeded: new(0)}
 	}
 	add("l2", 5.9, 5.81, 6.02, answer.Comparison{})
 	none := differs(.1, -.07, .21, .017)
-	none.Verdict, none.Better, none.PValue, none.BlocksNeeded = answer.NoDifference, "", pointer(1.), pointer(140)
+	none.Verdict, none.Better, none.PValue, none.BlocksNeeded = answer.NoDifference, "", new(1.), new(140)
 	add("switched", 6, 5.85, 6.11, none)
 	add("routed", 7.56, 7.4, 8.1, differs(1.66, 1.47, 2.13, .28))
 	add("vxlan-flat", 9.15, 8.9, 9.3, differs(3.25, 2.82, 3.47, .537))
@@ -47,7 +47,7 @@ func overlay() answer.Answer {
 	faster := differs(-1.1, -1.3, -.9, -.19)
 	faster.Verdict, faster.Better = answer.Lower, "arm"
 	add("shortcut", 4.8, 4.7, 4.9, faster)
-	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03),
+	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: new(.2e-6), Relative: new(.03),
 		Verdict: answer.FewBlocks,
 		Reason:  "3 blocks are too few for a table of this size: it takes 4 more"})
 	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable,
