@@ -1,7 +1,9 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -10,7 +12,6 @@ import (
 
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/answer"
-	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -133,13 +134,16 @@ func (c *collector) note(format string, args ...any) {
 func (c *collector) data() (Data, error) {
 	c.sorted()
 	m := c.manifest
+	shown, err := clipped(c.answer)
+	if err != nil {
+		return Data{}, err
+	}
 	d := Data{
-		Nearfar: "v1", Page: pageVersion, Answer: clipped(c.answer), Name: clip(m.Experiment.Name),
+		Nearfar: "v1", Page: pageVersion, Answer: shown, Name: clip(m.Experiment.Name),
 		Started: stamp(m.Started), Ended: stamp(m.Ended), Seed: m.Seed, Versions: m.Versions,
 		Arms: c.listArms(), Workloads: c.listWorkloads(), Quantities: c.quantities(), Loads: c.loads(),
 		Hosts: c.hosts(), Commands: c.commands(),
 	}
-	var err error
 	if d.Trials, err = pack(c.listTrials(d.Quantities)); err != nil {
 		return Data{}, err
 	}
@@ -180,93 +184,68 @@ func clipTo(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "\uFFFD") + fmt.Sprintf(" ... (%d bytes more)", len(s)-most)
 }
 
-// clipped gives a copy of an answer in which no text is longer than maxText.
-func clipped(a answer.Answer) answer.Answer {
-	a.Question, a.Verdict = clip(a.Question), clip(a.Verdict)
-	a.Headline, a.Basis, a.Also = clip(a.Headline), clip(a.Basis), clip(a.Also)
-	a.Workloads = listOf(a.Workloads)
-	for i := range a.Workloads {
-		a.Workloads[i].Question = clip(a.Workloads[i].Question)
+// clipped gives a copy of an answer in which no text is longer than maxText, the reasons of failures and the lists of
+// what hosts and providers said are shorter, and the lists that JSON always has are not null. The copy is made from the
+// answer's JSON, so that no text is forgotten.
+func clipped(a answer.Answer) (c answer.Answer, err error) {
+	a.Differs = a.Differs[:min(len(a.Differs), maxDiffers)]
+	texts, err := documentOf(a)
+	if err != nil {
+		return c, err
 	}
-	a.Arms, a.Layers, a.Residual = listOf(a.Arms), listOf(a.Layers), listOf(a.Residual)
-	for i := range a.Arms {
-		a.Arms[i].Caution = clip(a.Arms[i].Caution)
+	data, err := json.Marshal(clipTexts(texts))
+	if err != nil {
+		return c, err
 	}
-	for i := range a.Layers {
-		a.Layers[i].Unproved = clip(a.Layers[i].Unproved)
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, err
 	}
-	a.Additivity = slices.Clone(a.Additivity)
-	for i := range a.Additivity {
-		a.Additivity[i].Text = clip(a.Additivity[i].Text)
-	}
-	a.Warnings = listOf(a.Warnings)
-	for i := range a.Warnings {
-		a.Warnings[i].Message = clip(a.Warnings[i].Message)
-	}
-	a.Findings = listOf(a.Findings)
-	for i := range a.Findings {
-		f := &a.Findings[i]
-		f.Reason, f.Caution, f.Text = clip(f.Reason), clip(f.Caution), clip(f.Text)
-		f.Unproved, f.But = clip(f.Unproved), clip(f.But)
-	}
-	a.Comparisons = listOf(a.Comparisons)
-	for i := range a.Comparisons {
-		c := &a.Comparisons[i]
-		c.Reason, c.Unproved, c.But = clip(c.Reason), clip(c.Unproved), clip(c.But)
-	}
-	a.Objectives = listOf(a.Objectives)
-	for i := range a.Objectives {
-		o := &a.Objectives[i]
-		o.Rule, o.Reason, o.Said = clip(o.Rule), clip(o.Reason), clip(o.Said)
-		o.Unproved = clip(o.Unproved)
-	}
-	a.Settings = listOf(a.Settings)
-	for i := range a.Settings {
-		a.Settings[i].Text, a.Settings[i].Set = clip(a.Settings[i].Text), listOf(a.Settings[i].Set)
-		a.Settings[i].Path = clip(a.Settings[i].Path)
-		for k := range a.Settings[i].Set {
-			s := &a.Settings[i].Set[k]
-			s.Value = clip(s.Value)
+	c.Arms, c.Layers, c.Residual = listOf(c.Arms), listOf(c.Layers), listOf(c.Residual)
+	c.Warnings, c.Findings, c.Comparisons = listOf(c.Warnings), listOf(c.Findings), listOf(c.Comparisons)
+	if c.Failures != nil {
+		for i := range c.Failures.Arms {
+			c.Failures.Arms[i].Reason = clipTo(a.Failures.Arms[i].Reason, maxReason)
 		}
 	}
-	if a.Failures != nil {
-		f := *a.Failures
-		f.Arms = slices.Clone(f.Arms)
-		for i := range f.Arms {
-			f.Arms[i].Reason = clipTo(f.Arms[i].Reason, maxReason)
-		}
-		a.Failures = &f
+	for i := range c.ProviderAnswers {
+		p := &c.ProviderAnswers[i].Provider
+		p.Commands = p.Commands[:min(len(p.Commands), maxProviderList)]
+		p.NetworkNodes = p.NetworkNodes[:min(len(p.NetworkNodes), maxProviderList)]
 	}
-	a.Environment = clippedEnvironment(a.Environment)
-	a.NoiseFloor, a.Earlier = clippedFloor(a.NoiseFloor), clippedEarlier(a.Earlier)
-	clipProof(&a)
-	return a
+	return c, nil
 }
 
-// clippedEnvironment is clipped for the description of the hosts; nil stays nil.
-func clippedEnvironment(g *environment.Environment) *environment.Environment {
-	if g == nil {
-		return nil
+// documentOf gives a value as its JSON says it: objects, lists, texts, numbers as they are written.
+func documentOf(of any) (document any, err error) {
+	data, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
 	}
-	c := *g
-	c.Kernel, c.CPU, c.Wire, c.Congestion = clip(g.Kernel), clip(g.CPU), clip(g.Wire), clip(g.Congestion)
-	c.Text = clip(g.Text)
-	c.Machines = listOf(g.Machines)
-	for i := range c.Machines {
-		m := &c.Machines[i]
-		m.System, m.Kernel, m.CPU, m.ClockSource = clip(m.System), clip(m.Kernel), clip(m.CPU), clip(m.ClockSource)
-	}
-	c.Addresses = listOf(g.Addresses)
-	for i := range c.Addresses {
-		for _, h := range []*environment.HostAddress{&c.Addresses[i].Client, &c.Addresses[i].Server} {
-			h.Host, h.Address = clip(h.Host), clip(h.Address)
+	return decoded(data)
+}
+
+func decoded(data []byte) (document any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	err = d.Decode(&document)
+	return document, err
+}
+
+// clipTexts clips all texts of a document, in place where it can.
+func clipTexts(document any) any {
+	switch v := document.(type) {
+	case string:
+		return clip(v)
+	case []any:
+		for i := range v {
+			v[i] = clipTexts(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = clipTexts(v[key])
 		}
 	}
-	c.Limits = listOf(g.Limits)
-	for i := range c.Limits {
-		c.Limits[i] = clip(c.Limits[i])
-	}
-	return &c
+	return document
 }
 
 // listOf copies a list. A nil list becomes an empty one, so that JSON has [] and not null.

@@ -229,8 +229,8 @@ type Record struct {
 	Error      string            `json:"error"`
 	Outputs    []Output          `json:"outputs"`
 	// Expect says which expectations held, Observed what was observed meanwhile. Observed is left out with the outputs.
-	Expect   []Judgement `json:"expect,omitempty"`
-	Observed []Observed  `json:"observed,omitempty"`
+	Expect   []check.Judgement `json:"expect,omitempty"`
+	Observed []Observed        `json:"observed,omitempty"`
 }
 
 // Number is a metric of a trial.

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"net"
@@ -21,10 +20,7 @@ const maxFacts = 2000
 func (c *collector) hosts() Hosts {
 	f := &facts{collector: c, arms: map[string][]string{}}
 	if len(c.manifest.Hosts) > 0 {
-		d := json.NewDecoder(bytes.NewReader(c.manifest.Hosts))
-		d.UseNumber()
-		var v any
-		if d.Decode(&v) == nil {
+		if v, err := decoded(c.manifest.Hosts); err == nil {
 			if all, ok := v.(map[string]any); ok {
 				delete(all, "facts") // too many to read; the answer says which of them differ
 			}

@@ -61,7 +61,7 @@ func floor() *answer.NoiseFloor {
 // find the wanted difference. A baseline that differs from itself says so in words.
 func testNoiseFloor(t *testing.T, b *pagetest.Tab) {
 	d, _ := collected(t, sample{arms: []string{"l2", "l2-again"}, blocks: 8, rounds: 300, plain: true}.write(t))
-	d.Answer.NoiseFloor = clippedFloor(floor())
+	d.Answer.NoiseFloor = floor()
 	d.Answer.Warnings = append(d.Answer.Warnings, answer.Warning{Code: "short-trials-differ", Workload: "bulk",
 		Message: "goodput is 7 % less in trials of 50ms"})
 	b.Show(t, written(t, d))
@@ -132,7 +132,7 @@ func testEarlierBaseline(t *testing.T, b *pagetest.Tab) {
 		t.Error("there is a section without a baseline")
 	}
 	overall, difference, share := 3e-6, 3.6e-6, 0.23
-	d.Answer.Earlier = clippedEarlier(&answer.Earlier{
+	d.Answer.Earlier = &answer.Earlier{
 		Run: "runs/x-baseline" + evil, Started: time.Date(2026, 11, 23, 7, 54, 22, 0, time.UTC), Arm: "l2",
 		Figures: []answer.EarlierFigure{
 			{Workload: "rr-1k", Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds},
@@ -141,7 +141,7 @@ func testEarlierBaseline(t *testing.T, b *pagetest.Tab) {
 			{Workload: "rr-1k", Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds},
 				Pairs: 30, Level: 80e-6, DetectableAt: answer.DetectableAt{Blocks: 8}},
 		},
-	})
+	}
 	d.Answer.Warnings = append(d.Answer.Warnings, answer.Warning{Code: "noise-unlike-baseline", Arm: "l2",
 		Message: "in rtt p50 the trials scatter 3.0 times as much"})
 	b.Show(t, written(t, d))

@@ -162,7 +162,10 @@ func TestClippedAnswer(t *testing.T) {
 			Limits: []string{long}},
 		Warnings: []answer.Warning{{Message: long}},
 	}
-	c := clipped(a)
+	c, err := clipped(a)
+	if err != nil {
+		t.Fatal(err)
+	}
 	message, reason := len(c.Warnings[0].Message), len(c.Comparisons[0].Reason)
 	if message > maxText+50 || reason > 3*maxText+50 || c.Arms[0].Median != 1 {
 		t.Errorf("%d and %d bytes", message, reason)

@@ -1,13 +1,10 @@
 package page
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 
-	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/result"
 )
@@ -18,14 +15,9 @@ const (
 	maxObserved = 200
 	// maxObservedName is the limit for the name of what was observed, in bytes.
 	maxObservedName = 200
+	// maxProviderList is the limit for the lists in the answer of a provider.
+	maxProviderList = 20
 )
-
-// Judgement says whether an expectation held in a trial.
-type Judgement struct {
-	check.Expectation
-	Outcome  check.Outcome `json:"outcome"`
-	Evidence string        `json:"evidence"`
-}
 
 // Observed is something that was observed during a trial: a place, a counter, or the packets of a device. A side is
 // empty if it is not known for that side.
@@ -51,10 +43,11 @@ func outcomeOf(t result.Trial) check.Outcome {
 }
 
 // judgements are the judgements of a trial's expectations.
-func judgements(t result.Trial) []Judgement {
-	all := []Judgement{}
+func judgements(t result.Trial) []check.Judgement {
+	all := []check.Judgement{}
 	for _, j := range t.Expect {
-		all = append(all, Judgement{clippedExpectation(j.Expectation), j.Outcome, clip(j.Evidence)})
+		j.Expectation, j.Evidence = clippedExpectation(j.Expectation), clip(j.Evidence)
+		all = append(all, j)
 	}
 	return all
 }
@@ -90,17 +83,9 @@ func observed(t result.Trial) []Observed {
 // flatten adds the values of a document under names with dots. The elements of a list are named by their name, or else
 // by their number.
 func flatten(into map[string]string, name string, of any) {
-	data, err := json.Marshal(of)
-	if err != nil {
-		return
+	if v, err := documentOf(of); err == nil {
+		flattenValue(into, name, v)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return
-	}
-	flattenValue(into, name, v)
 }
 
 func flattenValue(into map[string]string, name string, v any) {
@@ -141,93 +126,4 @@ func clippedExpectation(e check.Expectation) check.Expectation {
 		e.Value = clip(text)
 	}
 	return e
-}
-
-// clipProof bounds what the answer says about proofs, places and differences between hosts.
-func clipProof(a *answer.Answer) {
-	a.Unproved, a.Unverified = clip(a.Unproved), clip(a.Unverified)
-	a.Proof = slices.Clone(a.Proof)
-	for i := range a.Proof {
-		p := &a.Proof[i]
-		p.Expectations = listOf(p.Expectations)
-		for k := range p.Expectations {
-			e := &p.Expectations[k]
-			e.Expectation, e.Evidence = clippedExpectation(e.Expectation), clip(e.Evidence)
-		}
-	}
-	a.Places = slices.Clone(a.Places)
-	for i := range a.Places {
-		p := &a.Places[i]
-		p.Client, p.Server = clippedPlaces(p.Client), clippedPlaces(p.Server)
-	}
-	a.ProviderAnswers = slices.Clone(a.ProviderAnswers)
-	for i := range a.ProviderAnswers {
-		p := &a.ProviderAnswers[i]
-		p.Cloud, p.Instance = clip(p.Cloud), clip(p.Instance)
-		p.Provider = clippedProvider(p.Provider)
-	}
-	a.Differs = slices.Clone(a.Differs[:min(len(a.Differs), maxDiffers)])
-	for i := range a.Differs {
-		d := &a.Differs[i]
-		d.Fact, d.Name, d.Baseline, d.Value = clip(d.Fact), clip(d.Name), clip(d.Baseline), clip(d.Value)
-	}
-}
-
-// maxProviderList is the limit for the lists in the answer of a provider.
-const maxProviderList = 20
-
-// clippedProvider is the answer of a provider in which no text is longer than maxText.
-func clippedProvider(p check.Provider) check.Provider {
-	clippedList := func(list []string) []string {
-		list = slices.Clone(list[:min(len(list), maxProviderList)])
-		for i := range list {
-			list[i] = clip(list[i])
-		}
-		return list
-	}
-	p.Commands, p.NetworkNodes = clippedList(p.Commands), clippedList(p.NetworkNodes)
-	if p.Group != nil {
-		group := clip(*p.Group)
-		p.Group = &group
-	}
-	p.Strategy, p.State, p.PhysicalHost = clip(p.Strategy), clip(p.State), clip(p.PhysicalHost)
-	p.Configured = clip(p.Configured)
-	p.Colocation, p.GroupColocation, p.Problem = clip(p.Colocation), clip(p.GroupColocation), clip(p.Problem)
-	p.Topology = clippedTopology(p.Topology)
-	return p
-}
-
-// clippedTopology is clipped for a physical topology; nil stays nil.
-func clippedTopology(t *check.Topology) *check.Topology {
-	if t == nil {
-		return nil
-	}
-	return &check.Topology{Cluster: clip(t.Cluster), Block: clip(t.Block), Subblock: clip(t.Subblock),
-		Host: clip(t.Host)}
-}
-
-func clippedPlaces(all []check.Place) []check.Place {
-	all = listOf(all)
-	for i := range all {
-		p := &all[i]
-		for _, text := range []*string{&p.Host, &p.Node, &p.BootID, &p.Kernel, &p.Model, &p.Device, &p.Driver} {
-			*text = clip(*text)
-		}
-		if p.Where == nil {
-			continue
-		}
-		w := *p.Where
-		for _, text := range []*string{
-			&w.Cloud, &w.InstanceID, &w.Name, &w.ResourceID, &w.InstanceType, &w.Region, &w.Zone, &w.ZoneID,
-			&w.Account, &w.FaultDomain, &w.UpdateDomain, &w.ScaleSetGroup, &w.Partition, &w.Host, &w.Problem} {
-			*text = clip(*text)
-		}
-		if w.PlacementGroup != nil {
-			group := clip(*w.PlacementGroup)
-			w.PlacementGroup = &group
-		}
-		w.Topology = clippedTopology(w.Topology)
-		p.Where = &w
-	}
-	return all
 }

@@ -18,8 +18,12 @@ const (
 // result, the data are for the page of that gate. There are no trials, curves or records; the reports of the runs have
 // them.
 func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
+	a, err := clipped(a)
+	if err != nil {
+		return Data{}, err
+	}
 	d := Data{
-		Nearfar: "v1", Page: pageVersion, Kind: Compare, Answer: clipped(a), Gate: gate, Versions: map[string]string{},
+		Nearfar: "v1", Page: pageVersion, Kind: Compare, Answer: a, Gate: gate, Versions: map[string]string{},
 		Arms: []Arm{}, Workloads: []Workload{}, Loads: []Load{}, Commands: []Commands{}, Records: []Records{},
 		Notes: []string{},
 		Hosts: Hosts{Run: []Fact{}, Arms: []ArmFact{}, Trials: []ArmFact{}, Varying: []string{}},
@@ -29,7 +33,7 @@ func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 	}
 	if len(a.Sources) == 2 {
 		base, other := a.Sources[0].Source, a.Sources[1].Source
-		if d.Name = clip(other); base != other {
+		if d.Name = other; base != other {
 			d.Name = clip(other + " against " + base)
 		}
 	}
@@ -39,11 +43,10 @@ func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 	for _, f := range a.Arms {
 		d.name(f.Arm, f.Workload)
 	}
-	d.Quantities = quantitiesOf(d.Answer, func(workload string) (int, bool) {
+	d.Quantities = quantitiesOf(a, func(workload string) (int, bool) {
 		i := slices.IndexFunc(d.Workloads, func(w Workload) bool { return w.Name == workload })
 		return i, i >= 0
 	})
-	var err error
 	for _, part := range []*Packed{&d.Trials, &d.Curves, &d.Courses} {
 		if *part, err = pack([]int{}); err != nil {
 			return Data{}, err
