@@ -56,36 +56,48 @@ const (
 	Confidence = 1 - Alpha
 )
 
-// Comparison is an arm against its baseline, paired within blocks.
-type Comparison struct {
-	// Blocks is how many blocks have a value on both sides.
-	Blocks int
-	// Difference is the sample median of the paired differences, arm minus baseline. Known from one block on, unless so
-	// many values are lost that there is no median.
+// Outcome is what a comparison of an arm with its baseline says, whatever its unit is. The kinds of comparisons say from
+// how many units on the values are known.
+type Outcome struct {
+	// Difference is the difference of the arm from the baseline. Unknown also if so many values are lost that there is no
+	// median.
 	Difference Quantity
-	// Interval contains the median of the differences' distribution with at least Confidence, for any distribution.
-	// Known from 6 blocks on.
+	// Interval contains the true difference with at least Confidence.
 	Interval Interval
-	// Relative is the sample median of the paired differences, each divided by the baseline of its block;
-	// RelativeInterval is its interval. Unknown unless every baseline value is above 0.
+	// Relative is the difference as a share of the baseline; RelativeInterval is its interval. Unknown unless every
+	// baseline value is above 0.
 	Relative         Quantity
 	RelativeInterval Interval
 	// Widened says that the intervals were extended to 0 because the correction for the whole table does not exclude
 	// 0.
 	Widened bool
-	// RawPValue is the two-sided p-value of the exact sign test; PValue is RawPValue after Holm's correction for the
-	// table. Known from 6 blocks on: with fewer no result could be significant.
+	// RawPValue is the two-sided p-value; PValue is RawPValue after Holm's correction for the table. Known if any outcome
+	// could have been significant.
 	RawPValue, PValue Quantity
-	// Detectable is the smallest true difference that this comparison finds with probability Power; see
-	// Noise.Detectable. Unknown with too few blocks, or if the differences do not vary.
+	// Detectable is the smallest true difference that this comparison finds with probability Power. Unknown with too few
+	// values, or if they do not vary.
 	Detectable Quantity
+	Verdict    Verdict
+	// Reason says why there is no verdict on the difference, or none on its size; empty otherwise.
+	Reason string
+	// MostlyBelow says that most differences are below 0.
+	MostlyBelow bool
+}
+
+// Comparison is an arm against its baseline, paired within blocks.
+//
+// Difference is the sample median of the paired differences, arm minus baseline; Relative is the same of the differences
+// that are each divided by the baseline of its block. Both are known from one block on. The intervals contain the median
+// of the differences' distribution, for any distribution; they are known from 6 blocks on, and so are the p-values, which
+// are those of the exact sign test. For Detectable see Noise.Detectable. Reason is ReasonNoPairs, ReasonLost or
+// ReasonTooFewBlocks.
+type Comparison struct {
+	Outcome
+	// Blocks is how many blocks have a value on both sides.
+	Blocks int
 	// BlocksNeeded is how many more blocks would resolve the observed difference: 0 if it is resolved, -1 if unknown
 	// or more than MaxBlocks. With too few blocks, it counts up to the fewest that can resolve any difference.
 	BlocksNeeded int
-	Verdict      Verdict
-	// Reason says why there is no verdict on the difference, or none on its size: ReasonNoPairs, ReasonLost or
-	// ReasonTooFewBlocks; empty otherwise.
-	Reason string
 	// OneBlock says whether one block decides the verdict.
 	OneBlock OneBlock
 	// Against is how many blocks contradict the majority: those with the rarer sign, or with no difference.
@@ -95,8 +107,6 @@ type Comparison struct {
 	// Serial describes the dependence between blocks. If they depend on each other, everything above except Blocks
 	// uses the smaller effective number Serial.Counted.
 	Serial Serial
-	// MostlyBelow says that most differences are below 0.
-	MostlyBelow bool
 }
 
 // The reasons for verdicts other than Higher, Lower and NoDifference.
@@ -127,14 +137,11 @@ func Compare(arm, baseline []Value) Comparison {
 // interval is never smaller than the interval of this comparison alone, and never contradicts the verdict.
 func CompareAll(pairs []Pair) []Comparison {
 	table := make([]Comparison, len(pairs))
-	raw := make([]Quantity, len(pairs))
 	for i, pair := range pairs {
 		table[i] = compare(pair)
-		raw[i] = table[i].RawPValue
 	}
-	corrected, tests := correct(raw)
+	tests := correct(table, func(c *Comparison) *Outcome { return &c.Outcome })
 	for i := range table {
-		table[i].PValue = corrected[i]
 		table[i].decide(tests)
 	}
 	oneBlock(table)
@@ -216,9 +223,11 @@ func (c *Comparison) decide(tests int) {
 		c.BlocksNeeded = fewest
 		return
 	case !c.Difference.Known:
-		c.BlocksNeeded = c.signOfLost()
+		if c.signOfLost() {
+			c.BlocksNeeded = 0
+		}
 		return
-	case c.Serial.Counted < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
+	case c.Serial.Counted < fewest && !c.significant():
 		c.Verdict, c.Reason = FewBlocks, ReasonTooFewBlocks
 		if c.Blocks == 1 {
 			c.Verdict = SingleTrial
@@ -227,40 +236,51 @@ func (c *Comparison) decide(tests int) {
 		return
 	}
 	c.Detectable = c.Noise.Detectable()
-	if c.PValue.Value <= Alpha {
-		c.Verdict = Higher
-		if c.Difference.Value < 0 {
-			c.Verdict = Lower
-		}
+	if c.judge() {
 		c.BlocksNeeded = 0
 		return
 	}
-	c.Verdict = NoDifference
 	c.BlocksNeeded = c.Noise.BlocksNeeded(c.Difference.Value)
 	if c.BlocksNeeded == 0 {
 		// By this estimate the present blocks suffice, but they found nothing. At least one more is needed; 0 would
 		// mean that the difference is resolved.
 		c.BlocksNeeded = 1
 	}
-	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
+}
+
+// significant says whether the test rejects that there is no difference.
+func (o *Outcome) significant() bool { return o.PValue.Known && o.PValue.Value <= Alpha }
+
+// judge sets the verdict of a difference by its corrected p-value, and says whether there is one.
+func (o *Outcome) judge() (differs bool) {
+	switch {
+	case !o.significant():
+		o.Verdict, o.Widened = NoDifference, reachZero(&o.Interval, &o.RelativeInterval)
+		return false
+	case o.Difference.Value < 0:
+		o.Verdict = Lower
+	default:
+		o.Verdict = Higher
+	}
+	return true
 }
 
 // signOfLost judges a comparison whose difference has no median, because so many values are lost: the sign can be sure
-// without a size. It returns BlocksNeeded.
-func (c *Comparison) signOfLost() int {
-	c.Reason = ReasonLost
-	if !c.PValue.Known || c.PValue.Value > Alpha {
-		c.Verdict = NotComparable
-		c.Interval, c.RelativeInterval, c.Relative = Interval{}, Interval{}, Quantity{}
-		c.RawPValue, c.PValue = Quantity{}, Quantity{}
-		return -1
+// without a size. It says whether it is.
+func (o *Outcome) signOfLost() bool {
+	o.Reason = ReasonLost
+	if !o.significant() {
+		o.Verdict = NotComparable
+		o.Interval, o.RelativeInterval, o.Relative = Interval{}, Interval{}, Quantity{}
+		o.RawPValue, o.PValue = Quantity{}, Quantity{}
+		return false
 	}
-	c.Verdict = Higher
-	if c.MostlyBelow {
-		c.Verdict = Lower
+	o.Verdict = Higher
+	if o.MostlyBelow {
+		o.Verdict = Lower
 	}
-	c.Interval, c.RelativeInterval = c.Interval.oneSided(), c.RelativeInterval.oneSided()
-	return 0
+	o.Interval, o.RelativeInterval = o.Interval.oneSided(), o.RelativeInterval.oneSided()
+	return true
 }
 
 // differences gives the paired differences in the order of their blocks, and the same relative to the baseline. The
@@ -320,22 +340,20 @@ func Holm(p []float64) []float64 {
 }
 
 // correct corrects the known p-values of a table (Holm). tests is their number, but at least 1.
-func correct(raw []Quantity) (corrected []Quantity, tests int) {
-	var values []float64
-	for _, p := range raw {
-		if p.Known {
-			values = append(values, p.Value)
+func correct[T any](table []T, of func(*T) *Outcome) (tests int) {
+	var raw []float64
+	for i := range table {
+		if p := of(&table[i]).RawPValue; p.Known {
+			raw = append(raw, p.Value)
 		}
 	}
-	tests = max(len(values), 1)
-	values = Holm(values)
-	corrected = make([]Quantity, len(raw))
-	for i, p := range raw {
-		if p.Known {
-			corrected[i], values = known(values[0]), values[1:]
+	corrected := Holm(raw)
+	for i := range table {
+		if o := of(&table[i]); o.RawPValue.Known {
+			o.PValue, corrected = known(corrected[0]), corrected[1:]
 		}
 	}
-	return corrected, tests
+	return max(len(raw), 1)
 }
 
 // MinBlocks is the smallest number of blocks that can show a difference at level alpha in a table of this many

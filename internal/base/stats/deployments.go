@@ -70,14 +70,11 @@ type DeploymentComparison struct {
 func CompareDeployments(table []Deployed) []DeploymentComparison {
 	compared := make([]DeploymentComparison, len(table))
 	units := make([]deploymentUnits, len(table))
-	raw := make([]Quantity, len(table))
 	for i, d := range table {
 		compared[i], units[i] = compareDeployments(d)
-		raw[i] = compared[i].RawPValue
 	}
-	corrected, tests := correct(raw)
+	tests := correct(compared, func(c *DeploymentComparison) *Outcome { return &c.Outcome })
 	for i := range compared {
-		compared[i].PValue = corrected[i]
 		compared[i].decide(units[i], tests)
 	}
 	return compared
@@ -220,15 +217,10 @@ func (c *DeploymentComparison) decide(u deploymentUnits, tests int) {
 	}
 	t := u.t()
 	c.Detectable = t.detectable(level)
-	if c.PValue.Known && c.PValue.Value <= Alpha {
-		c.Verdict, c.Needed = Higher, 0
-		if c.Difference.Value < 0 {
-			c.Verdict = Lower
-		}
-		return
+	c.Needed = 0
+	if !c.judge() {
+		c.Needed = t.needed(math.Abs(c.Difference.Value), u.absolute, level)
 	}
-	c.Verdict, c.Needed = NoDifference, t.needed(math.Abs(c.Difference.Value), u.absolute, level)
-	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
 // DeploymentScatter divides the scatter of the deployments' differences into the scatter of blocks and the scatter of

@@ -77,7 +77,6 @@ type CommonDrift struct {
 	// First and Last are the medians of the first and the last third of the blocks, relative to each arm's own
 	// median.
 	First, Last float64
-	PValue      float64
 	// Arms have the drift clearly. Others are the other arms.
 	Arms, Others []string
 }
@@ -109,7 +108,7 @@ func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 		common = append(common, Value{block, median(values)})
 	}
 	t, ok := trendOf(common)
-	d := CommonDrift{First: t.first, Last: t.last, PValue: t.p}
+	d := CommonDrift{First: t.first, Last: t.last}
 	if !ok || t.p >= driftLevel || !known(d.Relative()).Known || math.Abs(d.Relative()) < notable {
 		return CommonDrift{}, false
 	}
@@ -131,8 +130,6 @@ type ArmDrift struct {
 	// First and Last are the medians of the differences in the first and the last third of the blocks, in the
 	// statistic's unit.
 	First, Last float64
-	// PValue is corrected for the number of arms (Holm).
-	PValue float64
 }
 
 // FindArmDrifts looks for drift in each arm's paired differences. The Mann-Kendall test must reject at 0.01,
@@ -157,7 +154,6 @@ func FindArmDrifts(trials []Trial, baseline string) []ArmDrift {
 	var found []ArmDrift
 	for i, p := range Holm(raw) {
 		d := tested[i]
-		d.PValue = p
 		if p < driftLevel && math.Abs(d.Last-d.First) >= notable*levels[i] && d.Last != d.First {
 			found = append(found, d)
 		}

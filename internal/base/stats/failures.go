@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -49,19 +50,12 @@ type Failures struct {
 	Paired        bool
 }
 
-// FailureComparison compares how often an arm and its baseline fail.
+// FailureComparison compares how often an arm and its baseline fail. Difference is the share of the arm's attempts that
+// failed, minus the same of the baseline; it is unknown if a side has no attempts, and Verdict is then NotComparable.
+// There are no relative values, Detectable and Reason.
 type FailureComparison struct {
+	Outcome
 	Arm, Baseline Attempts
-	// Difference is the share of the arm's attempts that failed, minus the same of the baseline. Unknown if a side has
-	// no attempts. Interval is its 95 % interval.
-	Difference Quantity
-	Interval   Interval
-	// Widened says that the interval was extended to 0 because the correction for the table does not exclude 0.
-	Widened bool
-	// RawPValue is the two-sided p-value, PValue the same after Holm's correction for the table.
-	RawPValue, PValue Quantity
-	// Verdict is Higher, Lower, NoDifference, or NotComparable if a side has no attempts.
-	Verdict Verdict
 }
 
 // CompareFailures compares every entry of a table, and corrects the p-values for its size (Holm).
@@ -82,23 +76,15 @@ type FailureComparison struct {
 // contradicts the test is moved: to 0 if the test does not reject, and next to 0 if it does.
 func CompareFailures(table []Failures) []FailureComparison {
 	compared := make([]FailureComparison, len(table))
-	raw := make([]Quantity, len(table))
 	for i, f := range table {
 		compared[i] = f.compare(Alpha)
-		raw[i] = compared[i].RawPValue
 	}
-	corrected, _ := correct(raw)
+	correct(compared, func(c *FailureComparison) *Outcome { return &c.Outcome })
 	for i := range compared {
-		c := &compared[i]
-		switch c.PValue = corrected[i]; {
-		case !c.PValue.Known:
+		if c := &compared[i]; c.PValue.Known {
+			c.judge()
+		} else {
 			c.Verdict = NotComparable
-		case c.PValue.Value > Alpha:
-			c.Verdict, c.Widened = NoDifference, reachZero(&c.Interval)
-		case c.Difference.Value < 0:
-			c.Verdict = Lower
-		default:
-			c.Verdict = Higher
 		}
 	}
 	return compared
@@ -223,17 +209,12 @@ func (f Failures) exact(failed int) float64 {
 func (s Stratum) chances() (fewest int, chances []float64) {
 	failed := s.Arm.Failed + s.Baseline.Failed
 	fewest = max(0, failed-s.Baseline.Of)
-	all := logChoose(s.Arm.Of+s.Baseline.Of, failed)
+	ways := func(n, k int) float64 { return combin.LogGeneralizedBinomial(float64(n), float64(k)) }
+	all := ways(s.Arm.Of+s.Baseline.Of, failed)
 	for k := fewest; k <= min(failed, s.Arm.Of); k++ {
-		chances = append(chances, math.Exp(logChoose(s.Arm.Of, k)+logChoose(s.Baseline.Of, failed-k)-all))
+		chances = append(chances, math.Exp(ways(s.Arm.Of, k)+ways(s.Baseline.Of, failed-k)-all))
 	}
 	return fewest, chances
-}
-
-// logChoose is the logarithm of the number of ways to choose k of n.
-func logChoose(n, k int) float64 {
-	of := func(v int) float64 { l, _ := math.Lgamma(float64(v + 1)); return l }
-	return of(n) - of(k) - of(n-k)
 }
 
 // interval combines the exact intervals of both shares.

@@ -22,7 +22,7 @@ func againstPair(blocks, contrary int) Pair {
 			p.Arm = append(p.Arm, Value{i + 1, 100 + d})
 			p.Baseline = append(p.Baseline, Value{i + 1, 100})
 		}
-		if c := compare(p); !c.Serial.Reduced(c.Blocks) {
+		if c := compare(p); c.Serial.Counted >= c.Blocks {
 			return p
 		}
 	}

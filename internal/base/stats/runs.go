@@ -102,14 +102,11 @@ func CompareRuns(table []Runs) []RunComparison {
 		}
 	}
 	level := Level(tests)
-	raw := make([]Quantity, len(table))
 	for i := range compared {
 		methods[i].compare(&compared[i], level)
-		raw[i] = compared[i].RawPValue
 	}
-	corrected, _ := correct(raw)
+	correct(compared, func(c *RunComparison) *Outcome { return &c.Outcome })
 	for i := range compared {
-		compared[i].PValue = corrected[i]
 		methods[i].decide(&compared[i], max(tests, 1))
 	}
 	return compared
@@ -258,7 +255,7 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		}
 		c.Verdict, c.Reason = NotComparable, ReasonLost
 		return
-	case m.ranks && c.sample.cut(level) < 0 && !(c.PValue.Known && c.PValue.Value <= Alpha):
+	case m.ranks && c.sample.cut(level) < 0 && !c.significant():
 		c.Verdict, c.Reason = FewTrials, ReasonTooFewTrials
 		if max(c.ArmTrials, c.BaselineTrials) == 1 {
 			c.Verdict = SingleTrial
@@ -277,15 +274,10 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		}
 	}
 	c.Detectable = detectable
-	if c.PValue.Value <= Alpha {
-		c.Verdict, c.TrialsNeeded = Higher, 0
-		if c.Difference.Value < 0 {
-			c.Verdict = Lower
-		}
-		return
+	c.TrialsNeeded = 0
+	if !c.judge() {
+		c.TrialsNeeded = m.t.needed(math.Abs(c.Difference.Value), m.t.absolute, level)
 	}
-	c.Verdict, c.TrialsNeeded = NoDifference, m.t.needed(math.Abs(c.Difference.Value), m.t.absolute, level)
-	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
 // runMedians gives the median of each run that has values, and all values together. If half of a run's values or more

@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -29,16 +30,9 @@ const betPrior = 0.5
 // any n, ever, with a probability of at most the level if both signs are equally likely.
 func anyTimeP(n, k int) float64 {
 	with, against := betPrior+float64(n-k), betPrior+float64(k)
-	log := float64(n+1)*math.Ln2 + logBeta(with, against) - logBeta(betPrior, betPrior) +
+	log := float64(n+1)*math.Ln2 + mathext.Lbeta(with, against) - mathext.Lbeta(betPrior, betPrior) +
 		math.Log1p(-distuv.Beta{Alpha: with, Beta: against}.CDF(0.5))
 	return math.Min(1, 2*math.Exp(-log))
-}
-
-func logBeta(a, b float64) float64 {
-	x, _ := math.Lgamma(a)
-	y, _ := math.Lgamma(b)
-	z, _ := math.Lgamma(a + b)
-	return x + y - z
 }
 
 // anyTimeCount is criticalCount at any time: the largest k with anyTimeP(n, k) <= alpha; -1 if there is none.
@@ -65,7 +59,6 @@ func MinBlocksAnyTime(comparisons int, alpha float64) int {
 // blocks takes 16. There is no Detectable, BlocksNeeded and OneBlock.
 func CompareAnyTime(pairs []Pair) []Comparison {
 	table := make([]Comparison, len(pairs))
-	raw := make([]Quantity, len(pairs))
 	for i, pair := range pairs {
 		c := compare(pair)
 		c.RawPValue, c.Interval, c.RelativeInterval = Quantity{}, Interval{}, Interval{}
@@ -81,11 +74,10 @@ func CompareAnyTime(pairs []Pair) []Comparison {
 				c.RawPValue = known(anyTimeP(counted, countedAgainst(c.Blocks, counted, c.Against)))
 			}
 		}
-		table[i], raw[i] = c, c.RawPValue
+		table[i] = c
 	}
-	corrected, tests := correct(raw)
+	tests := correct(table, func(c *Comparison) *Outcome { return &c.Outcome })
 	for i := range table {
-		table[i].PValue = corrected[i]
 		table[i].decideAnyTime(tests)
 	}
 	return table
@@ -100,16 +92,10 @@ func (c *Comparison) decideAnyTime(tests int) {
 		c.Verdict, c.Reason, c.BlocksNeeded = NotComparable, ReasonNoPairs, fewest
 	case !c.Difference.Known:
 		c.Verdict, c.Reason = NotComparable, ReasonLost
-	case c.PValue.Known && c.PValue.Value <= Alpha:
-		c.Verdict = Higher
-		if c.Difference.Value < 0 {
-			c.Verdict = Lower
-		}
-	case c.Serial.Counted < fewest:
+	case c.Serial.Counted < fewest && !c.significant():
 		c.Verdict, c.Reason = FewBlocks, ReasonTooFewBlocks
 		c.BlocksNeeded = c.Noise.measured(fewest - c.Serial.Counted)
 	default:
-		c.Verdict = NoDifference
-		c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
+		c.judge()
 	}
 }

@@ -31,9 +31,6 @@ const (
 	fewestCounted = 6
 )
 
-// Reduced says that the effective number is below the number of blocks.
-func (s Serial) Reduced(blocks int) bool { return s.Counted < blocks }
-
 // serialOf tests differences in the order of their blocks.
 //
 // The test is Bartels's (The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77, 1982), with his

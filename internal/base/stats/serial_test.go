@@ -94,7 +94,7 @@ func TestCoverageOfDependentBlocks(t *testing.T) {
 				alone := medianInterval(differences, Confidence)
 				plain.add(alone.Contains(d.median))
 				width, plainWidth = width+c.Interval.High-c.Interval.Low, plainWidth+alone.High-alone.Low
-				if n < FewestCorrected && c.Serial.Reduced(n) {
+				if n < FewestCorrected && c.Serial.Counted < n {
 					t.Fatalf("%seffective number %d", what, c.Serial.Counted)
 				}
 			})
@@ -165,7 +165,7 @@ func TestDependentBlocksCountAsFewer(t *testing.T) {
 	// the order of blocks counts, not the order of trials
 	r.Shuffle(len(arm), func(i, j int) { arm[i], arm[j] = arm[j], arm[i] })
 	c := Compare(arm, baseline)
-	if !c.Serial.Reduced(c.Blocks) || c.Blocks != 40 || c.Serial.Counted > 25 {
+	if c.Serial.Counted >= c.Blocks || c.Blocks != 40 || c.Serial.Counted > 25 {
 		t.Fatalf("%+v", c.Serial)
 	}
 	independent := slices.Clone(arm)
@@ -174,7 +174,7 @@ func TestDependentBlocksCountAsFewer(t *testing.T) {
 		independent[i].Block = blocks[i]
 	}
 	plain := Compare(independent, baseline)
-	if plain.Serial.Reduced(40) {
+	if plain.Serial.Counted < 40 {
 		t.Fatalf("%+v", plain.Serial)
 	}
 	if c.Difference != plain.Difference || c.Interval.High-c.Interval.Low <= plain.Interval.High-plain.Interval.Low ||

@@ -14,39 +14,21 @@ type Samples struct {
 }
 
 // SampleComparison is an arm against a baseline with which it shares no blocks.
+//
+// Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and
+// Lehmann); Relative is the median of all ratios of these trials, minus 1, and needs values of the arm that are not below
+// 0. Both are known from one trial a side on. The intervals contain the median of the difference, or of the ratio, of two
+// such trials drawn at random. Detectable is approximate. Reason is ReasonNoTrials, ReasonLost or ReasonTooFewTrials.
 type SampleComparison struct {
+	Outcome
 	// ArmTrials and BaselineTrials are how many trials have a value.
 	ArmTrials, BaselineTrials int
-	// Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and
-	// Lehmann). Known from one trial a side on.
-	Difference Quantity
-	// Interval contains the median of the difference between two such trials drawn at random, with confidence
-	// Confidence.
-	Interval Interval
-	// Relative is the median of all ratios of a trial of the arm to a trial of the baseline, minus 1;
-	// RelativeInterval is its interval. Unknown unless every baseline value is above 0 and no arm value is below 0.
-	Relative         Quantity
-	RelativeInterval Interval
-	// Widened says that the intervals were extended to 0 because the correction for the whole table does not exclude
-	// 0.
-	Widened bool
-	// RawPValue is the two-sided p-value; PValue is RawPValue after Holm's correction for the table. Known if any
-	// outcome could have been significant.
-	RawPValue, PValue Quantity
-	// Detectable is approximately the smallest true difference that this comparison finds with probability Power.
-	// Unknown with too few trials, or if they do not vary.
-	Detectable Quantity
 	// TrialsNeeded is how many more trials on each side would resolve the observed difference: 0 if it is resolved,
 	// -1 if unknown or more than MaxBlocks. With too few trials, it counts up to the fewest that can resolve any
 	// difference.
 	TrialsNeeded int
-	Verdict      Verdict
-	// Reason says why there is no verdict on the difference: ReasonNoTrials, ReasonLost or ReasonTooFewTrials; empty
-	// otherwise.
-	Reason string
+
 	sample twoSample
-	// MostlyBelow says that most differences are below 0.
-	MostlyBelow bool
 }
 
 // ReasonTooFewTrials goes with FewTrials, or with SingleTrial if each side has one trial.
@@ -62,14 +44,11 @@ const ReasonTooFewTrials = "too-few-trials"
 // of the two tests' p-values. It is at most the level exactly if the interval of that level excludes 0.
 func CompareSamples(table []Samples) []SampleComparison {
 	compared := make([]SampleComparison, len(table))
-	raw := make([]Quantity, len(table))
 	for i, s := range table {
 		compared[i] = compareSamples(s)
-		raw[i] = compared[i].RawPValue
 	}
-	corrected, tests := correct(raw)
+	tests := correct(compared, func(c *SampleComparison) *Outcome { return &c.Outcome })
 	for i := range compared {
-		compared[i].PValue = corrected[i]
 		compared[i].decide(tests)
 	}
 	return compared
@@ -98,16 +77,17 @@ func compareSamples(s Samples) SampleComparison {
 // decide sets the verdict and the fields that depend on the size of the table.
 func (c *SampleComparison) decide(tests int) {
 	level := Alpha / float64(tests)
-	significant := c.PValue.Known && c.PValue.Value <= Alpha
 	switch {
 	case c.sample.pairs() == 0:
 		c.Verdict, c.Reason = NotComparable, ReasonNoTrials
 		c.TrialsNeeded = MinTrials(tests, Alpha)
 		return
 	case !c.Difference.Known:
-		c.signOfLost(significant)
+		if c.signOfLost() {
+			c.TrialsNeeded = 0
+		}
 		return
-	case c.sample.cut(level) < 0 && !significant:
+	case c.sample.cut(level) < 0 && !c.significant():
 		c.Verdict, c.Reason = FewTrials, ReasonTooFewTrials
 		if max(c.ArmTrials, c.BaselineTrials) == 1 {
 			c.Verdict = SingleTrial
@@ -116,36 +96,14 @@ func (c *SampleComparison) decide(tests int) {
 		return
 	}
 	c.Detectable = c.sample.detectable(level)
-	if significant {
-		c.Verdict = Higher
-		if c.Difference.Value < 0 {
-			c.Verdict = Lower
-		}
+	if c.judge() {
 		c.TrialsNeeded = 0
 		return
 	}
-	c.Verdict = NoDifference
 	c.TrialsNeeded = c.sample.needed(c.sample.differences, c.Difference.Value, level)
 	if c.TrialsNeeded == 0 {
 		c.TrialsNeeded = 1 // as in Comparison.decide: 0 would mean that it is resolved
 	}
-	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
-}
-
-// signOfLost judges a comparison whose difference has no median, as Comparison.signOfLost does.
-func (c *SampleComparison) signOfLost(significant bool) {
-	c.Reason = ReasonLost
-	if !significant {
-		c.Verdict = NotComparable
-		c.Interval, c.RelativeInterval, c.Relative = Interval{}, Interval{}, Quantity{}
-		c.RawPValue, c.PValue = Quantity{}, Quantity{}
-		return
-	}
-	c.Verdict, c.TrialsNeeded = Higher, 0
-	if c.MostlyBelow {
-		c.Verdict = Lower
-	}
-	c.Interval, c.RelativeInterval = c.Interval.oneSided(), c.RelativeInterval.oneSided()
 }
 
 // twoSample holds what a comparison of two samples needs at any level.

@@ -94,29 +94,32 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 
 // fill copies the result of a paired comparison.
 func fill(c *Comparison, s stats.Comparison) {
-	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
-	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
-	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
-	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
+	c.fill(s.Outcome)
 	c.Blocks = s.Blocks
 	c.BlocksNeeded = within(s.BlocksNeeded, s.Blocks)
 	if s.Serial.PValue.Known {
 		c.Dependence = &Dependence{PValue: s.Serial.PValue.Value, Correlation: s.Serial.Correlation,
 			Counted: s.Serial.Counted}
 	}
-	c.Verdict = string(s.Verdict)
 	switch s.Reason {
 	case stats.ReasonNoPairs:
 		c.Reason = "no block has a good trial on both sides"
 	case stats.ReasonTooFewBlocks:
 		c.Reason = fmt.Sprintf("%d blocks are too few for a table of this size: it takes %d more",
 			s.Blocks, s.BlocksNeeded)
-	default:
-		c.Reason = s.Reason
 	}
 	if s.OneBlock.Decides {
 		c.OneBlock = &OneBlock{BlocksMore: s.OneBlock.More}
 	}
+}
+
+// fill copies what comparisons of every kind say.
+func (c *Comparison) fill(o stats.Outcome) {
+	c.Difference, c.Interval = pointer(o.Difference), interval(o.Interval)
+	c.Relative, c.RelativeInterval = pointer(o.Relative), interval(o.RelativeInterval)
+	c.Unbounded, c.Widened = c.Interval.Unbounded(), o.Widened
+	c.PValue, c.Detectable = pointer(o.PValue), pointer(o.Detectable)
+	c.Verdict, c.Reason = string(o.Verdict), o.Reason
 	c.judge()
 }
 

@@ -21,13 +21,9 @@ func quantities(e *experiment.Experiment, trials []result.Trial) []Quantity {
 // fillUnpaired copies the result of an unpaired comparison. Pairing such trials by the order in which they were read
 // would give an interval without meaning.
 func fillUnpaired(c *Comparison, s stats.SampleComparison) {
-	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
-	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
-	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
-	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
+	c.fill(s.Outcome)
 	c.Trials = &[2]int{s.ArmTrials, s.BaselineTrials}
 	c.BlocksNeeded = within(s.TrialsNeeded, min(s.ArmTrials, s.BaselineTrials))
-	c.Verdict = string(s.Verdict)
 	switch {
 	case s.Reason == stats.ReasonTooFewTrials && s.ArmTrials == 1 && s.BaselineTrials == 1:
 		c.Reason = "one trial a side: no interval can be given"
@@ -35,11 +31,8 @@ func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 		c.Reason = fmt.Sprintf("too few trials (%d against %d): it takes %d more on each side", s.ArmTrials,
 			s.BaselineTrials, s.TrialsNeeded)
 	case s.Reason == stats.ReasonNoTrials:
-		c.Reason = "no good trials on one side"
-	default:
-		c.Reason = s.Reason
+		c.Reason = noGoodTrials
 	}
-	c.judge()
 }
 
 // recordedWarning says what is unknown about imported results.

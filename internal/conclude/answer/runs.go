@@ -21,6 +21,6 @@ func FillRuns(c *Comparison, s stats.RunComparison) {
 			c.Reason += fmt.Sprintf(": it takes %d more on each side", s.TrialsNeeded)
 		}
 	case stats.ReasonNoTrials:
-		c.Reason = "no good trials on one side"
+		c.Reason = noGoodTrials
 	}
 }
