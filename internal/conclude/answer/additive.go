@@ -20,8 +20,8 @@ func additivity(e *experiment.Experiment, c cells, s stats.Attribution) []Additi
 	test := Additivity{
 		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value,
 		Additive: fit != stats.FitBeyond, Blocks: s.Additivity.Blocks, Arms: []Deviation{},
-		Fit: string(fit), Margin: margin, Within: pointer(s.Additivity.Within), AtLeast: pointer(s.Additivity.AtLeast),
-		Whole: pointer(s.Additivity.Whole),
+		Fit: string(fit), Margin: margin, Within: PointerOf(s.Additivity.Within), AtLeast: PointerOf(s.Additivity.AtLeast),
+		Whole: PointerOf(s.Additivity.Whole),
 	}
 	if test.Within != nil && test.Whole != nil {
 		test.WithinRelative = new(*test.Within / *test.Whole)

@@ -105,7 +105,7 @@ func residuals(c cells, s stats.Attribution) []Residual {
 	return []Residual{{
 		Workload: c.workload, Quantity: c.quantity, Arm: p.Arm,
 		Whole: p.Whole.Value, Parts: p.Whole.Value - p.Residual.Value, Value: p.Residual.Value,
-		Interval: interval(p.ResidualInterval), Saturated: p.ByConstruction,
+		Interval: IntervalOf(p.ResidualInterval), Saturated: p.ByConstruction,
 	}}
 }
 

@@ -74,7 +74,7 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 		all = append(all, entry)
 	}
 	for i, s := range in.compareBlocks(pairs) {
-		fill(&all[of[i]], s)
+		FillPaired(&all[of[i]], s)
 		all[of[i]].ofTheseLabs(e)
 		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
 	}
@@ -92,8 +92,8 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 	return all
 }
 
-// fill copies the result of a paired comparison.
-func fill(c *Comparison, s stats.Comparison) {
+// FillPaired copies the result of a paired comparison.
+func FillPaired(c *Comparison, s stats.Comparison) {
 	c.fill(s.Outcome)
 	c.Blocks = s.Blocks
 	c.BlocksNeeded = within(s.BlocksNeeded, s.Blocks)
@@ -115,10 +115,10 @@ func fill(c *Comparison, s stats.Comparison) {
 
 // fill copies what comparisons of every kind say.
 func (c *Comparison) fill(o stats.Outcome) {
-	c.Difference, c.Interval = pointer(o.Difference), interval(o.Interval)
-	c.Relative, c.RelativeInterval = pointer(o.Relative), interval(o.RelativeInterval)
+	c.Difference, c.Interval = PointerOf(o.Difference), IntervalOf(o.Interval)
+	c.Relative, c.RelativeInterval = PointerOf(o.Relative), IntervalOf(o.RelativeInterval)
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), o.Widened
-	c.PValue, c.Detectable = pointer(o.PValue), pointer(o.Detectable)
+	c.PValue, c.Detectable = PointerOf(o.PValue), PointerOf(o.Detectable)
 	c.Verdict, c.Reason = string(o.Verdict), o.Reason
 	c.judge()
 }

@@ -148,18 +148,18 @@ func onDeployment(trials []result.Trial, number int) []result.Trial {
 
 // FillDeployments copies the result of comparing two arms over several deployments with these numbers.
 func FillDeployments(c *Comparison, s stats.DeploymentComparison, numbers []int) {
-	fill(c, s.Comparison)
+	FillPaired(c, s.Comparison)
 	c.About, c.BlocksNeeded = AboutConfiguration, nil
 	d := &Deployments{
-		Used: s.Used, Each: []DeploymentValue{}, Within: pointer(s.Scatter.Within), Between: pointer(s.Scatter.Between),
-		BetweenInterval: interval(s.Scatter.BetweenInterval), Share: pointer(s.Scatter.Share),
+		Used: s.Used, Each: []DeploymentValue{}, Within: PointerOf(s.Scatter.Within), Between: PointerOf(s.Scatter.Between),
+		BetweenInterval: IntervalOf(s.Scatter.BetweenInterval), Share: PointerOf(s.Scatter.Share),
 		Unseen: math.Pow(1-unseenShare, float64(s.Used)),
 	}
 	d.Needed = within(s.Needed, s.Used)
 	for i, one := range s.Each {
 		d.Each = append(d.Each, DeploymentValue{
 			Deployment: numbers[i], Blocks: one.Blocks, Used: one.Used,
-			Difference: pointer(one.Difference), Relative: pointer(one.Relative),
+			Difference: PointerOf(one.Difference), Relative: PointerOf(one.Relative),
 		})
 	}
 	c.Deployments = d
@@ -260,7 +260,7 @@ func OverDeployments(f *Figure, r Ranking, trials []result.Trial) {
 		return
 	}
 	if e, _ := stats.EstimateRunLevel(all, 1); e.Value.Known {
-		f.Median, f.Interval = e.Value.Value, interval(e.Interval)
+		f.Median, f.Interval = e.Value.Value, IntervalOf(e.Interval)
 		f.Unbounded = f.Interval.Unbounded()
 	}
 }

@@ -171,7 +171,7 @@ func count(a *stats.Attempts, t result.Trial) {
 func ShareOf(side, arm, workload string, attempts []result.Trial) FailureShare {
 	a := AttemptsOf(attempts)
 	s := FailureShare{Side: side, Arm: arm, Workload: workload, Quantity: FailuresQuantity(), Failed: a.Failed,
-		Attempts: a.Of, Share: a.Share(), Interval: interval(a.Interval(stats.Alpha))}
+		Attempts: a.Of, Share: a.Share(), Interval: IntervalOf(a.Interval(stats.Alpha))}
 	if i := slices.IndexFunc(attempts, func(t result.Trial) bool { return t.Error != "" }); i >= 0 {
 		s.Reason = attempts[i].Error
 	}
@@ -184,8 +184,8 @@ func FillFailures(entries []FailureComparison, table []stats.Failures) {
 		c := &entries[i]
 		c.Quantity, c.Confidence, c.Family = FailuresQuantity(), stats.Confidence, len(entries)
 		c.Failed, c.Attempts = [2]int{s.Arm.Failed, s.Baseline.Failed}, [2]int{s.Arm.Of, s.Baseline.Of}
-		c.Difference, c.Interval, c.Widened = pointer(s.Difference), interval(s.Interval), s.Widened
-		c.PValue, c.Verdict = pointer(s.PValue), string(s.Verdict)
+		c.Difference, c.Interval, c.Widened = PointerOf(s.Difference), IntervalOf(s.Interval), s.Widened
+		c.PValue, c.Verdict = PointerOf(s.PValue), string(s.Verdict)
 		judged := Comparison{Quantity: c.Quantity, Verdict: c.Verdict}
 		judged.judge()
 		c.Better = judged.Better

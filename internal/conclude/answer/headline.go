@@ -124,7 +124,7 @@ func headlineIntervals(in Input, findings []Finding, tables []cells) {
 			if c.workload == f.Workload && c.quantity == f.Quantity {
 				difference, relative := stats.IntervalsAt(
 					c.ranking.InBlocks(c.tried(f.Name), c.tried(f.Baseline)), *f.HeadlineLevel, in.anyTime())
-				f.HeadlineInterval, f.HeadlineRelativeInterval = interval(difference), interval(relative)
+				f.HeadlineInterval, f.HeadlineRelativeInterval = IntervalOf(difference), IntervalOf(relative)
 			}
 		}
 	}

@@ -76,8 +76,8 @@ func (b *Bounds) Text(write func(float64) string) string {
 	return "[" + ends[0] + ", " + ends[1] + "]"
 }
 
-// interval converts an interval; an unknown one becomes null.
-func interval(i stats.Interval) Interval {
+// IntervalOf converts an interval; an unknown one becomes null.
+func IntervalOf(i stats.Interval) Interval {
 	if !i.Known {
 		return nil
 	}

@@ -19,7 +19,7 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Lay
 		l := Layer{
 			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity,
 			Cost: cost.Cost.Value, Mean: cost.Cost.Value,
-			Interval: interval(cost.Interval), PValue: pointer(cost.PValue), Adds: []Contribution{},
+			Interval: IntervalOf(cost.Interval), PValue: PointerOf(cost.PValue), Adds: []Contribution{},
 		}
 		if s.Blocks < stats.MinBlocks(1, stats.Alpha) {
 			l.Verdict = FewBlocks
@@ -97,7 +97,7 @@ func judgeLayers(layers []Layer, estimates []stats.Cost) {
 		l := &layers[of[j]]
 		l.PValue = &p
 		if l.Verdict == "" { // else there are too few blocks
-			l.Detectable = pointer(estimates[of[j]].Detectable(len(raw)))
+			l.Detectable = PointerOf(estimates[of[j]].Detectable(len(raw)))
 		}
 		switch {
 		case l.Verdict != "": // too few blocks

@@ -227,17 +227,17 @@ func Quantities(trials []result.Trial) []Quantity {
 		for _, stat := range stats {
 			all = append(all, Quantity{Metric: metric, Stat: stat, Unit: result.Seconds})
 		}
-		return present(trials, all)
+		return Present(trials, all)
 	}
 	var all, lost []Quantity
 	switch {
 	case trials[0].Mode == experiment.Messages:
-		return present(trials, []Quantity{rate(result.MessageRate)})
+		return Present(trials, []Quantity{rate(result.MessageRate)})
 	case trials[0].Definition == result.DefinitionResponseTime:
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
-		lost = present(trials, []Quantity{{Metric: result.Loss, Unit: result.One}})
+		lost = Present(trials, []Quantity{{Metric: result.Loss, Unit: result.One}})
 	case trials[0].Tool.Name != "netperf":
 		all = times(result.RTT, result.P50, result.P99)
 	}
@@ -246,16 +246,17 @@ func Quantities(trials []result.Trial) []Quantity {
 	}
 	if len(all) > 0 && !smoothed(trials) {
 		if loss := (Quantity{Metric: result.Loss, Unit: result.One}); len(lost) == 0 && loss.any(trials) {
-			lost = present(trials, []Quantity{loss})
+			lost = Present(trials, []Quantity{loss})
 		}
 		return append(all, lost...)
 	}
-	return present(trials, []Quantity{
+	return Present(trials, []Quantity{
 		{Metric: result.Goodput, Unit: result.BitsPerSecond},
 		{Metric: result.Loss, Unit: result.One},
 		rate(result.TransactionRate),
 		rate(result.MessageRate),
 	})
+
 }
 
 // Beside lists further numbers that are reported but not compared, because the others cannot be judged without them.
@@ -275,7 +276,7 @@ func Beside(trials []result.Trial) []Quantity {
 		" " + experiment.Download} {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
-	return present(trials, all)
+	return Present(trials, all)
 }
 
 // any says whether the quantity is above 0 in any of the trials.
@@ -298,9 +299,9 @@ func smoothed(trials []result.Trial) bool {
 	})
 }
 
-// present keeps the quantities that at least half of the trials of some arm have. If no arm has it, the trials are
+// Present keeps the quantities that at least half of the trials of some arm have. If no arm has it, the trials are
 // too short for it. If one has it, trials of another arm that lack it count as the worst (Ranking).
-func present(trials []result.Trial, candidates []Quantity) []Quantity {
+func Present(trials []result.Trial, candidates []Quantity) []Quantity {
 	of := map[string]int{}
 	for i := range trials {
 		of[trials[i].Arm]++
@@ -332,7 +333,8 @@ func figures(e *experiment.Experiment, c cells) []Figure {
 	return all
 }
 
-func pointer(q stats.Quantity) *float64 {
+// PointerOf converts a quantity; an unknown one becomes null.
+func PointerOf(q stats.Quantity) *float64 {
 	if !q.Known {
 		return nil
 	}

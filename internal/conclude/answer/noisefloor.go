@@ -186,7 +186,7 @@ func floorsOf(in Input, tables []cells, lengths experiment.Lengths) []measuredFl
 			lengths: []float64{w.Duration.Seconds()}, tests: self.Comparisons,
 		}
 		f.Between, f.Within = f.scatters(c, arm, again)
-		f.Overall = pointer(stats.NoiseOf(stats.Numbers(firsts(c, arm))).SD())
+		f.Overall = PointerOf(stats.NoiseOf(stats.Numbers(firsts(c, arm))).SD())
 		if i := slices.IndexFunc(tables, func(s cells) bool {
 			return s.workload == lengths.Short && s.quantity == c.quantity && !s.reportOnly
 		}); i >= 0 && lengths.Short != "" {
@@ -257,7 +257,7 @@ func (f *measuredFloor) shortTrials(in Input, long, short cells, lengths experim
 	level := stats.Compare(short.ranked(arm), long.ranked(arm))
 	otherLevel := level.Verdict == stats.Higher || level.Verdict == stats.Lower
 	if otherLevel {
-		f.ShortLevel = pointer(level.Relative)
+		f.ShortLevel = PointerOf(level.Relative)
 	}
 	for _, d := range lengths.Durations {
 		if d.Seconds() >= f.Duration || f.ShortLevel == nil || math.Abs(*f.ShortLevel) <= mostShortLevel {
@@ -284,7 +284,7 @@ func (f *measuredFloor) detectable(blocks int) stats.Quantity {
 
 func (f *measuredFloor) at(blocks int) DetectableAt {
 	noise := f.noise.In(blocks, f.tests)
-	d := DetectableAt{Blocks: blocks, Difference: pointer(noise.Detectable())}
+	d := DetectableAt{Blocks: blocks, Difference: PointerOf(noise.Detectable())}
 	if i := noise.DetectableInterval(); i.Known {
 		d.Interval = &Bounds{i.Low, i.High}
 	}

@@ -15,7 +15,7 @@ func quantities(e *experiment.Experiment, trials []result.Trial) []Quantity {
 	if !e.Imported || len(all) == 0 || all[0].Metric != result.RTT || all[0].Stat == result.Mean {
 		return all
 	}
-	return append(present(trials, []Quantity{{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}}), all...)
+	return append(Present(trials, []Quantity{{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}}), all...)
 }
 
 // fillUnpaired copies the result of an unpaired comparison. Pairing such trials by the order in which they were read

@@ -145,7 +145,7 @@ func foresee(c cells, plan *experiment.Experiment, aim *Aim) []Forecast {
 		noise := seen.Noise.In(blocks, len(plan.Arms)-1)
 		all = append(all, Forecast{
 			Arm: arm.Name, Workload: c.workload, Quantity: c.quantity, Level: level(baseline),
-			Detectable: pointer(noise.Detectable()),
+			Detectable: PointerOf(noise.Detectable()),
 			Resolve:    aim.resolution(c.quantity, level(baseline), noise, seen.Blocks, blocks),
 		})
 	}

@@ -71,9 +71,6 @@ type Distance struct {
 	At    float64 `json:"at"`
 }
 
-// FillPaired copies the result of comparing two arms of one run.
-func FillPaired(c *Comparison, s stats.Comparison) { fill(c, s) }
-
 // FigureOf is the figure of an arm's first attempts, one value for each block; false if they have no median. It is over
 // deployments if the hosts were made several times. Everything that shows one figure of one run takes it from here.
 func FigureOf(deployed bool, arm, workload string, r Ranking, attempts []result.Trial) (Figure, bool) {
@@ -90,20 +87,9 @@ func FigureOf(deployed bool, arm, workload string, r Ranking, attempts []result.
 func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, l Lack) (Figure, bool) {
 	median, bounds, count := stats.Rank(numbers)
 	f := Figure{
-		Side: side, Arm: arm, Workload: workload, Quantity: q, Median: median.Value, Interval: interval(bounds),
+		Side: side, Arm: arm, Workload: workload, Quantity: q, Median: median.Value, Interval: IntervalOf(bounds),
 		Trials: count, Missing: l.Missing, Failed: l.Failed,
 	}
 	f.Unbounded = f.Interval.Unbounded()
 	return f, median.Known
 }
-
-// Present keeps the quantities that most of the trials have.
-func Present(trials []result.Trial, candidates []Quantity) []Quantity {
-	return present(trials, candidates)
-}
-
-// IntervalOf converts an interval; an unknown one becomes null.
-func IntervalOf(i stats.Interval) Interval { return interval(i) }
-
-// PointerOf converts a quantity; an unknown one becomes null.
-func PointerOf(q stats.Quantity) *float64 { return pointer(q) }

@@ -64,7 +64,7 @@ func side(name string, blocks int, seed uint64, levels map[string]float64, chang
 
 func evaluate(t *testing.T, base, other *contrast.Side, inconclusiveFails bool, texts ...string) Result {
 	t.Helper()
-	rules, err := Parse(texts)
+	rules, err := parse(texts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func deployedSide(micros ...float64) *contrast.Side {
 
 func judge(t *testing.T, s *contrast.Side, rule string) Result {
 	t.Helper()
-	rules, err := Parse([]string{rule})
+	rules, err := parse([]string{rule})
 	if err != nil {
 		t.Fatal(err)
 	}

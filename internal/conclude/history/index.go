@@ -212,9 +212,6 @@ func (x *Index) differences(ctx context.Context, rows []row, all []Series) error
 	return nil
 }
 
-// Warnings gives the problems found while the index was brought up to date, such as runs that cannot be read.
-func (x *Index) Warnings() []string { return x.warnings }
-
 // Close closes the database and releases the lock.
 func (x *Index) Close() error {
 	err := x.store.db.Close()

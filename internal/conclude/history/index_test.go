@@ -326,8 +326,8 @@ func TestIndexFollowsTheDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Warnings()) != 1 || !strings.Contains(x.Warnings()[0], "trials.jsonl:1") {
-		t.Errorf("after a rebuild: %v", x.Warnings())
+	if len(x.warnings) != 1 || !strings.Contains(x.warnings[0], "trials.jsonl:1") {
+		t.Errorf("after a rebuild: %v", x.warnings)
 	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ func TestAcceleratedDevices(t *testing.T) {
 		"gcp-gvnic": Unknown,
 	} {
 		s, _ := readRecorded(t, name)
-		f := s.read(Options{})
+		f := s.Read(Options{})
 		if got, evidence := f.AcceleratedDevices(); got != want || evidence == "" {
 			t.Errorf("%s: %s (%s), want %s", name, got, evidence, want)
 		}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 const (
@@ -32,14 +31,7 @@ func (c *Counters) Bound() {
 }
 
 // name cuts a text to maxName bytes, and replaces what cannot be printed.
-func name(s string) string {
-	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), maxName)]), "?")
-}
+func name(s string) string { return printable(s, maxName) }
 
 // named keeps the first maxOwn counters, in the order of their names.
 func named(all map[string]uint64) map[string]uint64 {

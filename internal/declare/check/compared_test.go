@@ -214,7 +214,7 @@ func copied(t *testing.T, f *Facts) *Facts {
 func TestCompareRecorded(t *testing.T) {
 	read := func(name string) *Facts {
 		s, _ := readRecorded(t, name)
-		f := s.read(Options{To: server()})
+		f := s.Read(Options{To: server()})
 		f.OS, f.Arch = "linux", "amd64"
 		return &f
 	}

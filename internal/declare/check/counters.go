@@ -62,12 +62,10 @@ type DeviceCounters struct {
 // ReadCounters reads the counters of this machine's devices on the path to an address, and the counters of its kernel.
 // With the zero value it reads all devices, at most maxDevices. Devices, routes and protocol counters belong to the
 // calling thread's network namespace. It starts no process, and sends nothing.
-func ReadCounters(to netip.Addr) Counters { return ThisMachine().counters(to) }
+func ReadCounters(to netip.Addr) Counters { return ThisMachine().ReadCounters(to) }
 
 // ReadCounters is as the function of this name, for another source than this machine.
-func (s Source) ReadCounters(to netip.Addr) Counters { return s.counters(to) }
-
-func (s Source) counters(to netip.Addr) Counters {
+func (s Source) ReadCounters(to netip.Addr) Counters {
 	c := Counters{At: time.Now()}
 	if s.Network != nil {
 		s.deviceCounters(&c, to)

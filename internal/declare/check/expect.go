@@ -243,11 +243,16 @@ type one struct {
 	protocol string
 }
 
+// sides are the client and the server.
+func (t Trial) sides() (client, server one) {
+	return one{t.Client, t.Server.Sent, t.Protocol}, one{t.Server, t.Client.Sent, t.Protocol}
+}
+
 // bothSides asks a question about each host.
 func bothSides(ask func(s one) finding) func(t Trial) finding {
 	return func(t Trial) finding {
-		client := ask(one{t.Client, t.Server.Sent, t.Protocol})
-		server := ask(one{t.Server, t.Client.Sent, t.Protocol})
+		ofClient, ofServer := t.sides()
+		client, server := ask(ofClient), ask(ofServer)
 		f := join(client, server)
 		f.evidence = "client: " + client.evidence + "; server: " + server.evidence
 		return f
@@ -270,8 +275,12 @@ func join(a, b finding) finding {
 
 // everySide expects the same of each host: proved if it is proved for both, refuted if it is refuted for one.
 func everySide(t Trial, ask func(s one) finding) finding {
-	client := ask(one{t.Client, t.Server.Sent, t.Protocol})
-	server := ask(one{t.Server, t.Client.Sent, t.Protocol})
+	client, server := t.sides()
+	return ofBoth(ask(client), ask(server))
+}
+
+// ofBoth is proved if it is proved for both hosts, and refuted if it is refuted for one.
+func ofBoth(client, server finding) finding {
 	f := finding{outcome: Unknown, evidence: "client: " + client.evidence + "; server: " + server.evidence}
 	switch {
 	case client.outcome == Refuted || server.outcome == Refuted:

@@ -23,10 +23,10 @@ func begin(t *testing.T, name string) *host {
 	t.Helper()
 	h := &host{t: t}
 	h.source, h.rec = readRecorded(t, name)
-	f := h.source.read(Options{To: server(), Metadata: true})
+	f := h.source.Read(Options{To: server(), Metadata: true})
 	f.Where = h.where(f.Firmware.Cloud())
 	h.side.Facts = &f
-	h.before = h.source.counters(server())
+	h.before = h.source.ReadCounters(server())
 	return h
 }
 
@@ -87,7 +87,7 @@ func (h *host) srd(packets, bySRD, size uint64) {
 
 // end reads the counters after a trial that sent some messages, each of some bytes.
 func (h *host) end(messages, size uint64) Side {
-	after := h.source.counters(server())
+	after := h.source.ReadCounters(server())
 	h.side.Counters = after.Since(&h.before)
 	h.side.Sent = Amount{Bytes: messages * size, Packets: messages}
 	return h.side
@@ -127,7 +127,7 @@ func TestAccelerated(t *testing.T) {
 		{"no traffic at all", "azure-mlx5", func(*host) {}, Refuted, Unknown},
 		{"the function came during the trial", "azure-mlx5", func(h *host) {
 			h.function(10000, 166)
-			h.before = Source{Files: h.source.Files, Network: only(h.rec, 2)}.counters(server())
+			h.before = Source{Files: h.source.Files, Network: only(h.rec, 2)}.ReadCounters(server())
 		}, Refuted, Refuted},
 		{"no counters of the function", "azure-mlx5", func(h *host) {
 			h.function(10000, 166)
@@ -226,12 +226,12 @@ func TestENAExpress(t *testing.T) {
 		{"off for UDP", "aws-ena-express", "udp", func(h *host) { h.srd(10020, 10010, 166) }, Refuted, Proved},
 		{"on for UDP", "aws-ena-express", "udp", func(h *host) {
 			h.rec.Own["ens5"]["ena_srd_mode"] = 3
-			h.before = h.source.counters(server())
+			h.before = h.source.ReadCounters(server())
 			h.srd(10020, 10010, 166)
 		}, Proved, Refuted},
 		{"off", "aws-ena-express", "tcp", func(h *host) {
 			h.rec.Own["ens5"]["ena_srd_mode"] = 0
-			h.before = h.source.counters(server())
+			h.before = h.source.ReadCounters(server())
 			h.srd(10020, 0, 166)
 		}, Refuted, Proved},
 		{"switched off in the middle", "aws-ena-express", "tcp", func(h *host) {
@@ -250,7 +250,7 @@ func TestENAExpress(t *testing.T) {
 			Unknown, Unknown},
 		{"a mode that is not known", "aws-ena-express", "tcp", func(h *host) {
 			h.rec.Own["ens5"]["ena_srd_mode"] = 4
-			h.before = h.source.counters(server())
+			h.before = h.source.ReadCounters(server())
 			h.srd(10020, 0, 166)
 		}, Unknown, Unknown},
 	} {

@@ -9,22 +9,25 @@ import (
 
 // where is where both sides are; the finding says why that is not known.
 func (t Trial) where() (client, server *Where, why *finding) {
-	for _, s := range []struct {
-		name string
-		side Side
-		to   **Where
-	}{{"client", t.Client, &client}, {"server", t.Server, &server}} {
-		var f finding
+	return known(t, func(side string, f *Facts) (*Where, finding) {
 		switch {
-		case s.side.Facts == nil:
-			f = unknown("there are no facts of the %s", s.name)
-		case s.side.Facts.Where == nil:
-			f = unknown("the %s is in no cloud whose metadata service is known", s.name)
-		default:
-			*s.to = s.side.Facts.Where
-			continue
+		case f == nil:
+			return nil, unknown("there are no facts of the %s", side)
+		case f.Where == nil:
+			return nil, unknown("the %s is in no cloud whose metadata service is known", side)
 		}
-		return nil, nil, &f
+		return f.Where, finding{}
+	})
+}
+
+// known is a part of the facts of both sides. The finding says why it is not known of one of them.
+func known[T any](t Trial, of func(side string, f *Facts) (*T, finding)) (client, server *T, why *finding) {
+	client, missing := of("client", t.Client.Facts)
+	if client != nil {
+		server, missing = of("server", t.Server.Facts)
+	}
+	if server == nil {
+		return nil, nil, &missing
 	}
 	return client, server, nil
 }

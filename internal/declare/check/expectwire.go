@@ -20,47 +20,40 @@ func encrypted() []string { return []string{"wireguard", "esp"} }
 // trial's bytes counted, proves it.
 func encapsulation(t Trial, e Expectation) finding {
 	want, _ := e.Value.(string)
-	sides := []one{{t.Client, t.Server.Sent, t.Protocol}, {t.Server, t.Client.Sent, t.Protocol}}
-	names := []string{"client", "server"}
-	var findings []finding
-	var texts []string
-	watched, unwatched := 0, 0
-	for i, s := range sides {
-		f := s.onWire(t, want)
-		switch {
-		case s.Wire == nil:
-			f = s.byDevice(want)
-		case s.Wire.Problem != "":
-			// The device above the one that could not be watched can still prove it.
-			unwatched++
-			if by := s.byDevice(want); by.outcome == Proved {
-				f = by
-			}
-		default:
-			watched++
+	client, server := t.sides()
+	ofClient, ofServer := client.encapsulated(t, want), server.encapsulated(t, want)
+	f := ofBoth(ofClient, ofServer)
+	// One device is enough if it shows both directions.
+	if f.outcome == Unknown && client.watched() != server.watched() {
+		s, its := client, ofClient
+		if server.watched() {
+			s, its = server, ofServer
 		}
-		findings = append(findings, f)
-		texts = append(texts, names[i]+": "+f.evidence)
-	}
-	f := finding{outcome: Unknown, evidence: strings.Join(texts, "; ")}
-	client, server := findings[0], findings[1]
-	switch {
-	case client.outcome == Refuted || server.outcome == Refuted:
-		f.outcome = Refuted
-	case client.outcome == Proved && server.outcome == Proved:
-		f.outcome = Proved
-	case watched == 1:
-		// One device is enough if it shows both directions.
-		for i, s := range sides {
-			other := sides[1-i]
-			blind := other.Wire == nil || other.Wire.Problem != ""
-			if blind && s.Wire != nil && !s.Wire.Arriving && findings[i].outcome == Proved {
-				f.outcome = Proved
-			}
+		if its.outcome == Proved && !s.Wire.Arriving {
+			f.outcome = Proved
 		}
 	}
 	return f
 }
+
+// encapsulated judges one side.
+func (s one) encapsulated(t Trial, want string) finding {
+	if s.watched() {
+		return s.onWire(t, want)
+	}
+	// The device above the one that could not be watched can still prove it.
+	if by := s.byDevice(want); s.Wire == nil || by.outcome == Proved {
+		return by
+	}
+	if t.oneNode() {
+		return unknown("both sides are on node %s, so no packet of the trial leaves it, and no overlay carries it",
+			t.Client.Node)
+	}
+	return unknown("the underlay was not watched: %s", s.Wire.Problem)
+}
+
+// watched says whether packets of the side were watched.
+func (s one) watched() bool { return s.Wire != nil && s.Wire.Problem == "" }
 
 // byDevice judges a side by the device of its path, where packets were not watched. Only a device that makes the tunnel
 // proves something: below any other, a tunnel can be made by the other end of a veth, by hardware or by the provider.
@@ -88,16 +81,6 @@ const carryWire = 0.5
 // onWire judges a side by the packets that were seen on its underlay device.
 func (s one) onWire(t Trial, want string) finding {
 	w := s.Wire
-	if w == nil {
-		return finding{}
-	}
-	switch {
-	case w.Problem != "" && t.oneNode():
-		return unknown("both sides are on node %s, so no packet of the trial leaves it, and no overlay carries it",
-			t.Client.Node)
-	case w.Problem != "":
-		return unknown("the underlay was not watched: %s", w.Problem)
-	}
 	var all, good, other Carried
 	var how, hidden []string
 	for _, c := range w.Carried {

@@ -188,7 +188,7 @@ type Route struct {
 
 // Read reads the facts of this machine.
 func Read(ctx context.Context, o Options) Facts {
-	f := ThisMachine().read(o)
+	f := ThisMachine().Read(o)
 	if f.Kernel == "" {
 		f.Machine, f.Firmware = ReadMachine(), readFirmware()
 	}
@@ -202,9 +202,7 @@ func Read(ctx context.Context, o Options) Facts {
 }
 
 // Read reads the facts without the metadata service. It asks nothing of the network.
-func (s Source) Read(o Options) Facts { return s.read(o) }
-
-func (s Source) read(o Options) Facts {
+func (s Source) Read(o Options) Facts {
 	begun := time.Now()
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	s.readFiles(&f)

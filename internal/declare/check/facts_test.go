@@ -13,7 +13,7 @@ func server() netip.Addr { return netip.MustParseAddr("10.0.0.5") }
 
 func TestRecordedFacts(t *testing.T) {
 	s, _ := readRecorded(t, "azure-mlx5")
-	f := s.read(Options{To: server()})
+	f := s.Read(Options{To: server()})
 	if f.Kernel != "6.8.0-1015-azure" || f.Release["ID"] != "ubuntu" || f.Memory != 16393240<<10 ||
 		f.Model != "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz" || len(f.CPUs) != 2 || f.CPUs[1].Node != 0 ||
 		f.CPUs[1].Core != 0 {
@@ -39,7 +39,7 @@ func TestRecordedFacts(t *testing.T) {
 	if len(f.Missing) > 0 {
 		t.Error(f.Missing)
 	}
-	if f := s.read(Options{To: netip.MustParseAddr("192.0.2.1")}); f.Path != nil || len(f.Missing) != 1 {
+	if f := s.Read(Options{To: netip.MustParseAddr("192.0.2.1")}); f.Path != nil || len(f.Missing) != 1 {
 		t.Errorf("without a route: %+v, %v", f.Path, f.Missing)
 	}
 }
@@ -50,7 +50,7 @@ func TestCloud(t *testing.T) {
 		"aws-ena-express": CloudAWS, "gcp-gvnic": CloudGCP,
 	} {
 		s, _ := readRecorded(t, name)
-		if got := s.read(Options{}).Firmware.Cloud(); got != want {
+		if got := s.Read(Options{}).Firmware.Cloud(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestForeignSysfs(t *testing.T) {
 		t.Fatal("no map of files")
 	}
 	files["sys/class/net/enP43690s1/ifindex"] = &fstest.MapFile{Data: []byte("7\n")}
-	f := s.read(Options{})
+	f := s.Read(Options{})
 	if d := f.Device("enP43690s1"); d == nil || d.NUMA != -1 {
 		t.Errorf("got %+v", d)
 	}
@@ -118,15 +118,15 @@ func TestHostileFiles(t *testing.T) {
 		} {
 			files[name] = &fstest.MapFile{Data: []byte(text)}
 		}
-		s.read(Options{To: server()})
-		s.counters(server())
+		s.Read(Options{To: server()})
+		s.ReadCounters(server())
 	}
 	var none Source
-	if f := none.read(Options{To: server()}); f.Path != nil {
+	if f := none.Read(Options{To: server()}); f.Path != nil {
 		t.Errorf("got %+v", f)
 	}
 	r.Routes = nil
-	if c := s.counters(server()); len(c.Devices) != 0 {
+	if c := s.ReadCounters(server()); len(c.Devices) != 0 {
 		t.Errorf("without a route: %+v", c.Devices)
 	}
 }
@@ -142,11 +142,11 @@ func TestManyDevices(t *testing.T) {
 		r.LinkList = append(r.LinkList, one)
 	}
 	r.LinkList = append(r.LinkList, on...)
-	f := s.read(Options{To: server()})
+	f := s.Read(Options{To: server()})
 	if len(f.Devices) != maxDevices || f.OnPath() == nil || len(f.EnslavedTo(f.OnPath())) != 1 || len(f.Missing) != 1 {
 		t.Errorf("%d devices, on the path %+v, missing %v", len(f.Devices), f.OnPath(), f.Missing)
 	}
-	if c := s.counters(server()); len(c.Devices) != 2 {
+	if c := s.ReadCounters(server()); len(c.Devices) != 2 {
 		t.Errorf("counters of %d devices", len(c.Devices))
 	}
 }
@@ -183,11 +183,11 @@ func TestCounters(t *testing.T) {
 	set("proc/net/softnet_stat", "00000010 00000000 0000000a\n00000010 00000000 00000001\n")
 	set("proc/net/stat/nf_conntrack", "entries drop early_drop insert_failed\n00000001 00000002 00000000 0000000a\n"+
 		"00000001 00000001 00000000 00000001\n")
-	before := Source{Files: files}.counters(netip.Addr{})
+	before := Source{Files: files}.ReadCounters(netip.Addr{})
 	set("proc/net/snmp", "Tcp: OutSegs RetransSegs Other\nTcp: 300 12 9\nUdp: InErrors\nUdp: 2\n")
 	set("proc/softirqs", "   CPU0 CPU1\nNET_TX: 1 2\nNET_RX: 15 25\n")
 	set("proc/stat", "cpu  1 2 3 4 5 6 75 8\n")
-	after := Source{Files: files}.counters(netip.Addr{})
+	after := Source{Files: files}.ReadCounters(netip.Addr{})
 	d := after.Since(&before)
 	want := map[string]uint64{"Tcp.OutSegs": 200, "Tcp.RetransSegs": 7, "TcpExt.TCPTimeouts": 0} // UDP's was reset
 	if diff := cmp.Diff(want, d.Protocols); diff != "" {
@@ -201,7 +201,7 @@ func TestCounters(t *testing.T) {
 		t.Error(diff)
 	}
 	set("proc/sys/kernel/random/boot_id", "two")
-	again := Source{Files: files}.counters(netip.Addr{})
+	again := Source{Files: files}.ReadCounters(netip.Addr{})
 	if again.Since(&before) != nil {
 		t.Error("counters of two boots were compared")
 	}
@@ -209,7 +209,7 @@ func TestCounters(t *testing.T) {
 
 func TestDeviceCounters(t *testing.T) {
 	s, r := readRecorded(t, "aws-ena-express")
-	before := s.counters(server())
+	before := s.ReadCounters(server())
 	if _, kept := before.Device("ens5").Own["queue_0_tx_cnt"]; kept {
 		t.Error("a counter of one queue was kept")
 	}
@@ -217,7 +217,7 @@ func TestDeviceCounters(t *testing.T) {
 	own["ena_srd_tx_pkts"] += 70
 	own["bw_out_allowance_exceeded"] += 12
 	r.LinkList[1].Statistics.TxPackets += 71
-	after := s.counters(server())
+	after := s.ReadCounters(server())
 	d := after.Since(&before)
 	got := d.Device("ens5")
 	if got == nil || got.Own["ena_srd_tx_pkts"] != 70 || got.Own["ena_srd_mode"] != 1 || got.TxPackets != 71 ||
@@ -229,7 +229,7 @@ func TestDeviceCounters(t *testing.T) {
 	}
 	own["ena_srd_mode"] = 0
 	r.LinkList[1].Statistics.TxPackets = 1
-	changed := s.counters(server())
+	changed := s.ReadCounters(server())
 	got = changed.Since(&after).Device("ens5")
 	if _, ok := got.Own["ena_srd_mode"]; ok || got.Known {
 		t.Errorf("a mode that changed, or statistics that were reset, count as known: %+v", got)
@@ -239,9 +239,9 @@ func TestDeviceCounters(t *testing.T) {
 // TestSwitched: a virtual function that comes or goes between two moments is noticed.
 func TestSwitched(t *testing.T) {
 	s, r := readRecorded(t, "azure-mlx5")
-	before := s.counters(server())
+	before := s.ReadCounters(server())
 	r.LinkList = r.LinkList[:2]
-	after := s.counters(server())
+	after := s.ReadCounters(server())
 	if d := after.Since(&before); !slices.Equal(d.Switched, []string{"eth0"}) {
 		t.Errorf("switched: %v", d.Switched)
 	}

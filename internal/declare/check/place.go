@@ -28,10 +28,8 @@ func (f *Facts) Place(host, node string) Place {
 		return p
 	}
 	p.Device = f.Path.Device
-	for _, d := range f.Devices {
-		if d.Name == p.Device {
-			p.Driver = d.Driver
-		}
+	if on := f.OnPath(); on != nil {
+		p.Driver = on.Driver
 	}
 	return p
 }

@@ -45,11 +45,6 @@ const (
 	ColocationNotAligned = "NotAligned"
 )
 
-// notAsked ends an explanation why a provider's answer is missing.
-func notAsked(cloud string) string {
-	return "the provider was not asked: write ask_providers: [" + cloud + "] in the experiment file"
-}
-
 // configured says whether the provider has accelerated networking configured; empty if nobody said it.
 func (p *Provider) configured() string {
 	if p == nil || p.Accelerated == nil {
@@ -71,18 +66,13 @@ func (p *Provider) AcceleratedState() string {
 
 // answers are what the provider of a cloud said about both sides. The finding says why one of them is missing.
 func (t Trial) answers(cloud string) (client, server *Provider, why *finding) {
-	for _, s := range []struct {
-		name string
-		side Side
-		to   **Provider
-	}{{"client", t.Client, &client}, {"server", t.Server, &server}} {
-		if s.side.Facts == nil || s.side.Facts.Provider == nil {
-			f := unknown("%s: %s", s.name, notAsked(cloud))
-			return nil, nil, &f
+	return known(t, func(side string, f *Facts) (*Provider, finding) {
+		if f == nil || f.Provider == nil {
+			return nil, unknown("%s: the provider was not asked: write ask_providers: [%s] in the experiment file", side,
+				cloud)
 		}
-		*s.to = s.side.Facts.Provider
-	}
-	return client, server, nil
+		return f.Provider, finding{}
+	})
 }
 
 // problems says why a provider's answers have gaps; empty if they do not say.

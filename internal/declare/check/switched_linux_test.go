@@ -93,10 +93,10 @@ func TestSwitchedPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		forwarding(t, ports["vf0"])
-		f := s.read(Options{To: to})
-		before := s.counters(to)
+		f := s.Read(Options{To: to})
+		before := s.ReadCounters(to)
 		test.traffic()
-		after := s.counters(to)
+		after := s.ReadCounters(to)
 		got := accelerated(one{
 			Side: Side{
 				Facts: &f, Counters: after.Since(&before), Sent: Amount{Bytes: packets * size, Packets: packets},

@@ -158,7 +158,7 @@ func TestMetadata(t *testing.T) {
 			}
 			s, r := readRecorded(t, name)
 			serve(t, replay(want.Cloud, r.Service))
-			got := s.read(Options{}).Firmware.locate(t.Context())
+			got := s.Read(Options{}).Firmware.locate(t.Context())
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -183,7 +183,7 @@ func TestMetadataBlackHole(t *testing.T) {
 				}
 				prepare(t)
 				s, _ := readRecorded(t, cloud)
-				f := s.read(Options{}).Firmware
+				f := s.Read(Options{}).Firmware
 				// A busy machine can only add to the time, so the fastest of a few attempts counts.
 				fastest := time.Hour
 				for attempt := 0; attempt < 3 && fastest > metadataLimit+200*time.Millisecond; attempt++ {
