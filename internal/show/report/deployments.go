@@ -43,11 +43,8 @@ func deploymentSection(a answer.Answer) section {
 		t := table{head: []string{"arm", ">SD between", intervalColumn, ">SD within", ">share", "each"}}
 		for _, c := range comparisons {
 			d := c.Deployments
-			share := "-"
-			if d.Share != nil {
-				share = percentOf(*d.Share)
-			}
-			t.add(c.Arm, number(d.Between, s), bounds(d.BetweenInterval, s.Number), number(d.Within, s), share, "")
+			t.add(c.Arm, orDash(d.Between, s.Number), d.BetweenInterval.Text(s.Number), orDash(d.Within, s.Number),
+				orDash(d.Share, percentOf), "")
 			t.note(eachColumn, ": ", eachDeployment(d, s))
 			if len(d.Plans) > 0 {
 				t.note(eachColumn, "; ", plansText(d, c.Unit))
@@ -69,10 +66,7 @@ const eachColumn = 5
 func eachDeployment(d *answer.Deployments, s result.Scale) string {
 	var each []string
 	for _, one := range d.Each[:min(len(d.Each), mostListed)] {
-		text := "-"
-		if one.Difference != nil {
-			text = s.Signed(*one.Difference)
-		}
+		text := orDash(one.Difference, s.Signed)
 		if !one.Used {
 			text += fmt.Sprintf(" (left out: %s)", plural(one.Blocks, "block"))
 		}
@@ -104,14 +98,6 @@ func plansText(d *answer.Deployments, unit string) string {
 	}
 	return fmt.Sprintf("a difference of %s is found four times in five by %s", result.Amount(*d.PlansFor, unit),
 		strings.Join(each, ", or by "))
-}
-
-// number writes a value, or "-" if it is not known.
-func number(v *float64, s result.Scale) string {
-	if v == nil {
-		return "-"
-	}
-	return s.Number(*v)
 }
 
 // percentOf writes a share without a sign: "34 %".

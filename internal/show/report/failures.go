@@ -32,7 +32,7 @@ func failureSection(a answer.Answer) section {
 				p, verdict = pValue(c.PValue), failuresVerdict(*c)
 			}
 			t.add(printable(armLabel(answer.Figure{Side: f.Side, Arm: f.Arm})), strconv.Itoa(f.Failed),
-				strconv.Itoa(f.Attempts), failedShare(f.Share), bounds(f.Interval, failedShare), p, verdict)
+				strconv.Itoa(f.Attempts), failedShare(f.Share), f.Interval.Text(failedShare), p, verdict)
 		}
 		out.groups = append(out.groups, group{arms[0].Workload + ", first attempts", t})
 	}

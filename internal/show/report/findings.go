@@ -57,17 +57,13 @@ func findingRow(f answer.Finding, sides bool) []string {
 	if sides && f.Baseline != f.Name {
 		name += " against " + f.Baseline
 	}
-	relative := "-"
 	if f.Difference == nil { // surely worse, and there is no figure to say by how much
-		return []string{name, f.Where() + overText(f), "?", "-", relative, betterOrWorse(f)}
+		return []string{name, f.Where() + overText(f), "?", "-", "-", betterOrWorse(f)}
 	}
 	s := result.ScaleOf(f.Unit, *f.Difference)
-	if f.Relative != nil {
-		relative = percent(*f.Relative)
-	}
 	return []string{
-		name, f.Where() + overText(f), s.With(s.Signed(*f.Difference)), bounds(f.Interval, s.Signed), relative,
-		betterOrWorse(f),
+		name, f.Where() + overText(f), s.With(s.Signed(*f.Difference)), f.Interval.Text(s.Signed),
+		orDash(f.Relative, percent), betterOrWorse(f),
 	}
 }
 

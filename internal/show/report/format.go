@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/result"
 )
 
-// bounds writes an interval with the scale's numbers, or "none" if there is none.
-func bounds(i answer.Interval, write func(float64) string) string {
-	return i.Text(write)
+// orDash writes a value, or "-" if it is not known.
+func orDash[T any](v *T, write func(T) string) string {
+	if v == nil {
+		return "-"
+	}
+	return write(*v)
 }
 
 // percent writes a ratio as a signed percentage.

@@ -100,7 +100,7 @@ func seriesGroup(series history.Series) group {
 			m.color = changeColor(series, c)
 		}
 		t.marks = append(t.marks, m)
-		t.add(p.Started.UTC().Format("2006-01-02 15:04"), s.Number(p.Median), bounds(p.Interval, s.Number),
+		t.add(p.Started.UTC().Format("2006-01-02 15:04"), s.Number(p.Median), p.Interval.Text(s.Number),
 			strconv.Itoa(p.Trials), moved, printable(p.Run))
 		t.note(changeColumn, ": ", detail)
 		if p.State != "complete" {
@@ -120,7 +120,7 @@ func changeText(c history.Change, s result.Scale) string {
 func levelText(l history.Level, s result.Scale) string {
 	text := s.With(s.Number(l.Median))
 	if l.Interval != nil {
-		text += " " + bounds(l.Interval, s.Number)
+		text += " " + l.Interval.Text(s.Number)
 	}
 	return fmt.Sprintf("%s (%d runs)", text, l.Runs)
 }

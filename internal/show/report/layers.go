@@ -42,7 +42,7 @@ func layerSection(a answer.Answer) section {
 				name += " *"
 				marked = true
 			}
-			t.add(name, s.Signed(l.Cost), bounds(l.Interval, s.Signed), layerVerdict(l), "")
+			t.add(name, s.Signed(l.Cost), l.Interval.Text(s.Signed), layerVerdict(l), "")
 			t.note(layerVerdictColumn, unprovedLink, printable(l.Unproved))
 			t.note(severalColumn, " in ", several(l, s))
 			t.note(severalColumn, ": ", quoted(l, s))
@@ -50,7 +50,7 @@ func layerSection(a answer.Answer) section {
 		for _, r := range a.Residual {
 			if r.Workload == first.Workload && r.Quantity == first.Quantity {
 				t.marks = append(t.marks, &mark{at: r.Value, interval: r.Interval})
-				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), "", "")
+				t.add("residual", s.Signed(r.Value), r.Interval.Text(s.Signed), "", "")
 				t.note(severalColumn, " in ", wholeAndParts(r, s))
 				t.note(severalColumn, ": ", overAllArms(a, r))
 			}

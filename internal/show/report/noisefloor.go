@@ -35,7 +35,7 @@ func noiseFloorSection(a answer.Answer) section {
 	for _, f := range n.Figures {
 		name := f.Workload + " " + f.Name()
 		scatter.add(name, result.Amount(f.Level, f.Unit), seconds(f.Duration), amount(f.Between, f),
-			amount(f.Within, f), amount(f.WithinShort, f), share(f.Fixed))
+			amount(f.Within, f), amount(f.WithinShort, f), orDash(f.Fixed, percentOf))
 		row := []string{name}
 		for _, d := range f.Detectable {
 			row = append(row, detectableText(d, f.Unit))
@@ -48,7 +48,7 @@ func noiseFloorSection(a answer.Answer) section {
 		}
 		found.add(row[:len(found.head)]...)
 		if r := f.Resolve; r != nil {
-			plans.add(name, blocksText(r.Blocks), planText(r))
+			plans.add(name, orDash(r.Blocks, strconv.Itoa), planText(r))
 		}
 	}
 	out.groups = []group{
@@ -74,14 +74,6 @@ func amount(v *float64, f answer.Floor) string {
 		return result.Share(*v / f.Level)
 	}
 	return result.Amount(*v, f.Unit)
-}
-
-// share writes a part, "-" if it is not known.
-func share(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return percentOf(*v)
 }
 
 // uncertainMark stands before differences that the baseline does not tell well, and uncertainNote explains it.

@@ -177,11 +177,9 @@ func armSection(a answer.Answer) section {
 		over, one := overOne(figures, func(f answer.Figure) string { return f.Over })
 		for _, f := range figures {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
-			row := []string{armLabel(f) + withOver(f.Over, one), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f)}
-			if pooled && f.Pooled == nil {
-				row = append(row, "-")
-			} else if pooled {
-				row = append(row, s.Number(*f.Pooled))
+			row := []string{armLabel(f) + withOver(f.Over, one), s.Number(f.Median), f.Interval.Text(s.Number), trialsText(f)}
+			if pooled {
+				row = append(row, orDash(f.Pooled, s.Number))
 			}
 			t.add(row...)
 			t.note(trialsColumn, ": ", printable(f.Caution))
@@ -315,28 +313,18 @@ func dependenceText(c answer.Comparison) string {
 
 func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string {
 	if c.Difference == nil {
-		return []string{c.Arm, "-", orDash(c.Interval, s), "-", pValue(c.PValue), verdict, "-"}
+		interval := "-" // it can be sure that there is a difference, and not how large
+		if c.Interval != nil {
+			interval = c.Interval.Text(s.Signed)
+		}
+		return []string{c.Arm, "-", interval, "-", pValue(c.PValue), verdict, "-"}
 	}
-	relative, detectable := "-", "-"
-	if c.Relative != nil {
-		relative = percent(*c.Relative)
-	}
-	if c.Detectable != nil {
-		detectable = s.Number(*c.Detectable)
-	}
-	interval := bounds(c.Interval, s.Signed)
+	interval := c.Interval.Text(s.Signed)
 	if c.Widened {
 		interval += widenedMark
 	}
-	return []string{c.Arm, s.Signed(*c.Difference), interval, relative, pValue(c.PValue), verdict, detectable}
-}
-
-// orDash writes the interval of a comparison without a difference: it can be sure that there is one, and not how large.
-func orDash(i answer.Interval, s result.Scale) string {
-	if i == nil {
-		return "-"
-	}
-	return bounds(i, s.Signed)
+	return []string{c.Arm, s.Signed(*c.Difference), interval, orDash(c.Relative, percent), pValue(c.PValue), verdict,
+		orDash(c.Detectable, s.Number)}
 }
 
 // markOf gives the mark of a comparison in the plot; nil if it has no difference.

@@ -22,7 +22,7 @@ func resolveSection(a answer.Answer) section {
 		t := table{head: []string{"arm", ">difference", ">blocks", ">blocks to add"}}
 		for _, c := range comparisons {
 			r := c.Resolve
-			t.add(c.Arm, s.Number(r.Difference), blocksText(r.Blocks), blocksText(r.BlocksNeeded))
+			t.add(c.Arm, s.Number(r.Difference), orDash(r.Blocks, strconv.Itoa), orDash(r.BlocksNeeded, strconv.Itoa))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
@@ -31,12 +31,4 @@ func resolveSection(a answer.Answer) section {
 			"blocks vary as much as the blocks of this run."
 	}
 	return out
-}
-
-// blocksText writes a number of blocks, or "-" if it is not known.
-func blocksText(n *int) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.Itoa(*n)
 }

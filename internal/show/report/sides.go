@@ -120,7 +120,7 @@ func quantileRow(q answer.QuantileComparison, s result.Scale) []string {
 		row[1], row[2] = s.Number(q.Medians[1]), s.Number(q.Medians[0])
 	}
 	if q.Difference != nil {
-		row[3], row[4] = s.Signed(*q.Difference), bounds(q.Interval, s.Signed)
+		row[3], row[4] = s.Signed(*q.Difference), q.Interval.Text(s.Signed)
 	}
 	if q.Relative != nil {
 		row[5] = percent(*q.Relative)
