@@ -163,7 +163,7 @@ func TestStreamServerKilled(t *testing.T) {
 		p.Direction, p.Duration = direction, time.Minute
 		started := time.Now()
 		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
-			&enginetest.Collector{OnStart: func() {
+			&collector{OnStart: func() {
 				time.AfterFunc(300*time.Millisecond, kill)
 			}})
 		if err == nil || time.Since(started) > 30*time.Second {

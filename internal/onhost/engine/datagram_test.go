@@ -244,7 +244,7 @@ func TestForeignConnections(t *testing.T) {
 	if heard, err := io.ReadAll(stranger); len(heard) != 0 || wire.IsTimeout(err) {
 		t.Errorf("a stranger on the data port heard %d bytes, %v", len(heard), err)
 	}
-	if r, err := measure(t.Context(), c, &enginetest.Collector{}); err != nil || len(r.Metrics) == 0 {
+	if r, err := measure(t.Context(), c, &collector{}); err != nil || len(r.Metrics) == 0 {
 		t.Errorf("the session after the stranger: %v", err)
 	}
 }
@@ -329,7 +329,7 @@ func TestDatagramCounts(t *testing.T) {
 	}
 	defer c.Close()
 	c.RoundTrip = 40 * time.Millisecond // waits for 400 ms: no stall of the machine counts as a loss
-	r, err := measure(t.Context(), c, &enginetest.Collector{})
+	r, err := measure(t.Context(), c, &collector{})
 	if err != nil {
 		t.Fatal(err)
 	}

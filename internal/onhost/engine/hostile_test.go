@@ -20,7 +20,7 @@ import (
 func TestWrongSecret(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: []byte("the wrong one"),
-		Params: enginetest.RR(wire.TCP)}, &enginetest.Collector{})
+		Params: enginetest.RR(wire.TCP)}, &collector{})
 	if !errors.Is(err, wire.ErrRefused) {
 		t.Errorf("a wrong secret: %v", err)
 	}
@@ -112,7 +112,7 @@ func TestOneSessionAtATime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var busy error
 	_, err := Run(ctx, session.RunOptions{Server: address, Secret: enginetest.Secret, Params: long},
-		&enginetest.Collector{OnStart: func() {
+		&collector{OnStart: func() {
 			_, _, busy = run(t, address, enginetest.RR(wire.TCP))
 			cancel()
 		}})
@@ -145,7 +145,7 @@ func TestServerKilled(t *testing.T) {
 			p.Duration = time.Minute
 			started := time.Now()
 			_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
-				&enginetest.Collector{OnStart: func() {
+				&collector{OnStart: func() {
 					time.AfterFunc(300*time.Millisecond, kill)
 				}})
 			if err == nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/onhost/engine/enginetest"
 	"nearfar/internal/onhost/engine/wire"
 )
 
@@ -143,7 +142,7 @@ func TestImpossibleFigures(t *testing.T) {
 				if mode == wire.ModeMessages {
 					p.Flow = wire.Flow{Batch: 1, MessageRate: 20_000}
 				}
-				said, err := enginetest.Measure(t, enginetest.Asked{Server: lyingServer(t, told), Params: p,
+				said, err := measureApart(t, asked{Server: lyingServer(t, told), Params: p,
 					Patience: 10 * time.Second}, 40*time.Second)
 				switch {
 				case err != nil:

@@ -111,7 +111,7 @@ func TestLoadOfBadServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := enginetest.LoadOptions(misbehave(t, p, c.data), p, 100)
-			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load},
+			said, err := measureApart(t, asked{Server: o.Server, Params: p, Load: o.Load},
 				p.Length()+mostDrain+5*time.Second)
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestLoadServerKilled(t *testing.T) {
 		p.Duration = time.Minute
 		started := time.Now()
 		_, err := Run(t.Context(), enginetest.LoadOptions(address, p, 1000),
-			&enginetest.Collector{OnStart: func() { time.AfterFunc(300*time.Millisecond, kill) }})
+			&collector{OnStart: func() { time.AfterFunc(300*time.Millisecond, kill) }})
 		if err == nil || time.Since(started) > 20*time.Second {
 			t.Errorf("%s: after %v: %v", protocol, time.Since(started), err)
 		}
@@ -156,7 +156,7 @@ func TestLoadAllLost(t *testing.T) {
 	address := relay(t, func(int64, bool) int { return 0 })
 	started := time.Now()
 	_, err := Run(t.Context(), enginetest.LoadOptions(address, enginetest.Load(wire.UDP, 1), 100),
-		&enginetest.Collector{})
+		&collector{})
 	if err == nil || time.Since(started) > 3*wire.HandshakeTime {
 		t.Errorf("after %v: %v", time.Since(started), err)
 	}

@@ -164,7 +164,7 @@ func TestNoServerKeepsItsClient(t *testing.T) {
 
 // endsInTime measures against the server, in a process of its own: hot loops keep other goroutines of theirs waiting.
 func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer) {
-	ask := enginetest.Asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load,
+	ask := asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load,
 		Patience: 500 * time.Millisecond}
 	ask.Params.Duration = 200 * time.Millisecond
 	if ask.Params.Mode == wire.ModeLoad {
@@ -172,7 +172,7 @@ func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer
 	}
 	// Longer than it should take, for other cases share the machine.
 	limit := ask.Params.Length() + ask.Patience + 4*wire.HandshakeTime
-	said, err := enginetest.Measure(t, ask, limit)
+	said, err := measureApart(t, ask, limit)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return

@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 				p.Request, p.Response = c.request, c.response
 				o := enginetest.LoadOptions(address, p, 1000)
 				o.Load.Schedule.Arrivals = c.arrivals
-				seen := &enginetest.Collector{}
+				seen := &collector{}
 				r, err := Run(t.Context(), o, seen)
 				if err != nil {
 					t.Fatal(err)
@@ -63,7 +63,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func checkLoad(t *testing.T, o session.RunOptions, r record.Result, seen *enginetest.Collector) {
+func checkLoad(t *testing.T, o session.RunOptions, r record.Result, seen *collector) {
 	t.Helper()
 	h, err := hdrhistogram.Decode([]byte(r.Histogram))
 	if err != nil {
@@ -136,7 +136,7 @@ func TestLoadOfAStalledServer(t *testing.T) {
 		for n := 1; ; n++ {
 			p := enginetest.Load(protocol, 4)
 			p.Duration = period
-			r, err := Run(t.Context(), enginetest.LoadOptions(address, p, c.rate), &enginetest.Collector{})
+			r, err := Run(t.Context(), enginetest.LoadOptions(address, p, c.rate), &collector{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestLoadOfAThousandConnections(t *testing.T) {
 	for _, protocol := range []string{wire.TCP, wire.UDP} {
 		p := enginetest.Load(protocol, 1000)
 		o := enginetest.LoadOptions(address, p, 10_000)
-		seen := &enginetest.Collector{}
+		seen := &collector{}
 		r, err := Run(t.Context(), o, seen)
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestLoadOverload(t *testing.T) {
 			p := enginetest.Load(protocol, 2)
 			p.Duration = 300 * time.Millisecond
 			o := enginetest.LoadOptions(address, p, 100e6)
-			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load},
+			said, err := measureApart(t, asked{Server: o.Server, Params: p, Load: o.Load},
 				p.Length()+mostDrain+5*time.Second)
 			if err != nil || said.Failure != "" {
 				t.Fatal(err, said.Failure)
@@ -248,7 +248,7 @@ func TestLoadLoss(t *testing.T) {
 	p := enginetest.Load(wire.UDP, 1)
 	p.Warmup = 0
 	// So few that every buffer on the way holds them all, however late the relay runs.
-	r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 400), &enginetest.Collector{})
+	r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 400), &collector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestLoadValidates(t *testing.T) {
 	} {
 		o := enginetest.LoadOptions("127.0.0.1:1", enginetest.Load(wire.TCP, 1), 100)
 		wrong(&o)
-		if _, err := Run(t.Context(), o, &enginetest.Collector{}); err == nil {
+		if _, err := Run(t.Context(), o, &collector{}); err == nil {
 			t.Errorf("%s: no error", name)
 		} else {
 			t.Logf("%s: %v", name, err)

@@ -32,7 +32,7 @@ func TestLoadFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var observations, log bytes.Buffer
 			o.Samples, o.Histograms = &observations, &log
-			r, err := Run(t.Context(), o, &enginetest.Collector{})
+			r, err := Run(t.Context(), o, &collector{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 	o := enginetest.LoadOptions(address, enginetest.Stream(1), 1)
 	o.Load, o.Samples = session.Load{}, &bytes.Buffer{}
-	if _, err := Run(t.Context(), o, &enginetest.Collector{}); err == nil {
+	if _, err := Run(t.Context(), o, &collector{}); err == nil {
 		t.Error("a stream with samples")
 	}
 }
@@ -140,7 +140,7 @@ func TestLoadMemory(t *testing.T) {
 		o.Histograms, o.Samples = &log, &observations
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := Run(t.Context(), o, &enginetest.Collector{}); err != nil {
+		if _, err := Run(t.Context(), o, &collector{}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

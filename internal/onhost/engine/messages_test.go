@@ -43,7 +43,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func checkMessages(t *testing.T, p wire.Params, r record.Result, c *enginetest.Collector) {
+func checkMessages(t *testing.T, p wire.Params, r record.Result, c *collector) {
 	t.Helper()
 	var inIntervals int64
 	for _, i := range c.Intervals {
@@ -106,7 +106,7 @@ func TestMessagesServerKilled(t *testing.T) {
 		p.Duration = time.Minute
 		started := time.Now()
 		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
-			&enginetest.Collector{OnStart: func() {
+			&collector{OnStart: func() {
 				time.AfterFunc(300*time.Millisecond, kill)
 			}})
 		if err == nil || time.Since(started) > 30*time.Second {

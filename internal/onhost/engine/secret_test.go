@@ -19,7 +19,7 @@ func TestSecretLength(t *testing.T) {
 	} {
 		served := Serve(t.Context(), session.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte(secret)})
 		o := session.RunOptions{Server: "127.0.0.1:1", Secret: []byte(secret), Params: enginetest.RR(wire.TCP)}
-		_, measured := Run(t.Context(), o, &enginetest.Collector{})
+		_, measured := Run(t.Context(), o, &collector{})
 		for side, err := range map[string]error{"server": served, "client": measured} {
 			if err == nil || !strings.Contains(err.Error(), want) ||
 				len(secret) > 1 && strings.Contains(err.Error(), secret) {

@@ -17,11 +17,9 @@ import (
 	"nearfar/internal/onhost/engine/wire"
 )
 
-func TestMain(m *testing.M) { enginetest.Main(m, serve, measure) }
-
-func run(t testing.TB, address string, p wire.Params) (record.Result, *enginetest.Collector, error) {
+func run(t testing.TB, address string, p wire.Params) (record.Result, *collector, error) {
 	t.Helper()
-	c := &enginetest.Collector{}
+	c := &collector{}
 	r, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p}, c)
 	return r, c, err
 }
@@ -57,7 +55,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-func checkTransactions(t *testing.T, p wire.Params, r record.Result, c *enginetest.Collector) {
+func checkTransactions(t *testing.T, p wire.Params, r record.Result, c *collector) {
 	t.Helper()
 	h, err := hdrhistogram.Decode([]byte(r.Histogram))
 	if err != nil {

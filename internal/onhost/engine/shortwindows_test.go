@@ -74,7 +74,7 @@ func TestShortWindows(t *testing.T) {
 				if late {
 					came = ", and " // what came within its short window is not known
 				}
-				said, err := enginetest.Measure(t, enginetest.Asked{Server: tardyServer(t, !late), Params: p,
+				said, err := measureApart(t, asked{Server: tardyServer(t, !late), Params: p,
 					Patience: 10 * time.Second}, 40*time.Second)
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +100,7 @@ func TestNoMessageIsDue(t *testing.T) {
 	p := wire.Params{Mode: wire.ModeMessages, Protocol: wire.UDP, Message: 64, Connections: 1,
 		Flow: wire.Flow{Batch: 1, MessageRate: 1}, Duration: 100 * time.Millisecond}
 	p.Warmup = 200 * time.Millisecond // the first message is due at its beginning
-	said, err := enginetest.Measure(t, enginetest.Asked{Server: address, Params: p}, 40*time.Second)
+	said, err := measureApart(t, asked{Server: address, Params: p}, 40*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,12 +34,12 @@ func TestDataFromAnotherAddress(t *testing.T) {
 				translateConnections(t, at, sourceOfData)
 			}
 			translateConnections(t, control, sourceOfControl)
-			ask := enginetest.Asked{Server: netip.AddrPortFrom(outside(), control.Port()).String(), Params: p}
+			ask := asked{Server: netip.AddrPortFrom(outside(), control.Port()).String(), Params: p}
 			if p.Mode == wire.ModeLoad {
 				ask.Load = enginetest.LoadOptions(server, p, 200).Load
 			}
 			// The client is another process: its hot threads would keep the translation from going on.
-			said, err := enginetest.Measure(t, ask, time.Minute)
+			said, err := measureApart(t, ask, time.Minute)
 			if err != nil || said.Failure != "" || len(said.Result.Metrics) == 0 {
 				t.Errorf("%d metrics, %v %s", len(said.Result.Metrics), err, said.Failure)
 			}

@@ -93,7 +93,7 @@ func TestWaitingOfLoad(t *testing.T) {
 		for _, protocol := range []string{wire.TCP, wire.UDP} {
 			p := enginetest.Load(protocol, 3)
 			p.Wait = wait
-			r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 1000), &enginetest.Collector{})
+			r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 1000), &collector{})
 			if err != nil {
 				t.Fatalf("%s %s: %v", wait, protocol, err)
 			}

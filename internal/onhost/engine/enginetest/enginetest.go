@@ -1,11 +1,10 @@
-// Package enginetest is shared by the tests of the engine's packages: processes that serve and measure, and the
-// parameters of short sessions.
+// Package enginetest is shared by the tests of the engine's packages: processes that serve, and the parameters of short
+// sessions.
 package enginetest
 
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"nearfar/internal/onhost/engine/process"
-	"nearfar/internal/onhost/engine/record"
 	"nearfar/internal/onhost/engine/session"
 	"nearfar/internal/onhost/engine/timing"
 	"nearfar/internal/onhost/engine/wire"
@@ -35,18 +33,10 @@ const serverVariable = "NEARFAR_TEST_ENGINE_SERVER"
 // StallVariable makes the server of a test stall for this long at the end of every period of five times that length.
 const StallVariable = serverVariable + "_STALL"
 
-// Main is the TestMain of a package whose tests need processes of their own: the handler serves in them, and measure
-// measures.
-func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
+// Main is the TestMain of a package whose tests need servers in processes of their own: the handler serves in them.
+func Main(m *testing.M, handler session.DataHandler) {
 	if listen := os.Getenv(serverVariable); listen != "" {
 		if err := testServer(listen, handler); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if asked := os.Getenv(clientVariable); asked != "" {
-		if err := testClient(asked, measure); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -60,62 +50,6 @@ func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
-}
-
-// clientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its
-// error.
-const clientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
-
-// Asked says what a client process measures.
-type Asked struct {
-	Server   string
-	Params   wire.Params
-	Load     session.Load
-	Patience time.Duration
-}
-
-func testClient(text string, measure session.Measure) error {
-	process.Tune()
-	var a Asked
-	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		return err
-	}
-	o := session.RunOptions{Server: a.Server, Secret: Secret, Params: a.Params, Load: a.Load, Patience: a.Patience}
-	var said Outcome
-	r, err := session.Run(context.Background(), o, measure, &Collector{})
-	if said.Result = r; err != nil {
-		said.Failure = err.Error()
-	}
-	return json.NewEncoder(os.Stdout).Encode(said)
-}
-
-// Outcome is the result of a client process's measurement. Failure is its error, or empty.
-type Outcome struct {
-	Result  record.Result
-	Failure string
-}
-
-// Measure measures in a process of its own, so that several can measure side by side: a hot loop keeps other goroutines
-// of its process waiting. The error says that the process did not end within the limit, or failed.
-func Measure(t testing.TB, ask Asked, limit time.Duration) (said Outcome, err error) {
-	t.Helper()
-	text, err := json.Marshal(ask)
-	if err != nil {
-		return said, err
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	client := exec.CommandContext(ctx, os.Args[0])
-	client.Env = process.WithPreemptionOff(append(os.Environ(), clientVariable+"="+string(text)))
-	client.Stderr = t.Output()
-	printed, err := client.Output()
-	if ctx.Err() != nil {
-		return said, fmt.Errorf("it still goes on after %v", limit)
-	}
-	if err != nil {
-		return said, fmt.Errorf("%w: %.300s", err, printed)
-	}
-	return said, json.Unmarshal(printed, &said)
 }
 
 // testServer serves until standard input ends, and prints its address.
@@ -192,29 +126,6 @@ func StartProcess(t testing.TB, listen string, dataPort int) (address string, se
 		t.Fatalf("the server does not say where it listens: %v", err)
 	}
 	return strings.TrimSpace(address), cmd.Process, gone
-}
-
-// Collector is an Observer that keeps all that it gets.
-type Collector struct {
-	Started   record.Start
-	Intervals []record.Interval
-	// OnStart is called at the start; it may be nil.
-	OnStart func()
-}
-
-// Start keeps the first line.
-func (c *Collector) Start(s record.Start) error {
-	c.Started = s
-	if c.OnStart != nil {
-		c.OnStart()
-	}
-	return nil
-}
-
-// Interval keeps an interval.
-func (c *Collector) Interval(i record.Interval) error {
-	c.Intervals = append(c.Intervals, i)
-	return nil
 }
 
 // RR has the parameters of a short session of rr.

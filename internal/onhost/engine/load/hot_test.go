@@ -86,4 +86,4 @@ func BenchmarkLoadExchange(b *testing.B) {
 	}
 }
 
-func TestMain(m *testing.M) { enginetest.Main(m, Serve, Measure) }
+func TestMain(m *testing.M) { enginetest.Main(m, Serve) }

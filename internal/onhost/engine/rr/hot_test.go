@@ -121,4 +121,4 @@ func TestEpollDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { enginetest.Main(m, Serve, Measure) }
+func TestMain(m *testing.M) { enginetest.Main(m, Serve) }

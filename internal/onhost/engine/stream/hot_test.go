@@ -83,4 +83,4 @@ func TestZeroCopyDoesNotAllocate(t *testing.T) {
 }
 
 // TestMain turns the collector off, as in earnest: it would wait for a hot thread that is blocked in the kernel.
-func TestMain(m *testing.M) { enginetest.Main(m, Serve, Measure) }
+func TestMain(m *testing.M) { enginetest.Main(m, Serve) }
