@@ -148,7 +148,7 @@ func TestSharedPods(t *testing.T) {
 		between("node", experiment.ThroughPod, &experiment.Pod{OS: "linux", HostNetwork: true}, linuxPod()),
 		leave,
 	)[0]
-	if got := len(s.Pods()); got != 6 {
+	if got := s.Pods(); got != 6 {
 		t.Errorf("%d pods, want 6", got)
 	}
 	if s.Uses["pods"].Server != s.Uses["service"].Server || s.Uses["pods"].Server == s.Uses["node"].Server {

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"nearfar/internal/base/bounded"
@@ -72,17 +71,13 @@ func (d *Deployment) readHosts(ctx context.Context) ([]HostFacts, error) {
 			found[at].Sides = append(found[at].Sides, arm.Name+"/"+side.name)
 		}
 	}
-	errs := make([]error, len(places))
-	var all sync.WaitGroup
-	for i, p := range places {
-		all.Go(func() {
-			if found[i].Facts, errs[i] = readFacts(ctx, p.host, p.to, !lab[p.host]); errs[i] != nil {
-				found[i].Problem = errs[i].Error()
-				errs[i] = fmt.Errorf("%s: its facts cannot be read: %w", found[i].Host, errs[i])
-			}
-		})
-	}
-	all.Wait()
+	errs := inParallel(places, func(i int, p place) (err error) {
+		if found[i].Facts, err = readFacts(ctx, p.host, p.to, !lab[p.host]); err == nil {
+			return nil
+		}
+		found[i].Problem = err.Error()
+		return fmt.Errorf("%s: its facts cannot be read: %w", found[i].Host, err)
+	})
 	return found, errors.Join(errs...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/onhost/agent"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
 )
@@ -141,16 +142,13 @@ func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
 func (d *Deployment) build(ctx context.Context, arms [][]experiment.Arm) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	made, errs := make([]map[string]host.Hosts, len(d.kinds)), make([]error, len(d.kinds))
-	var all sync.WaitGroup
-	for i, k := range d.kinds {
-		all.Go(func() {
-			if made[i], errs[i] = k.build(ctx, arms[i]); errs[i] != nil {
-				cancel() // the others need not go on
-			}
-		})
-	}
-	all.Wait()
+	made := make([]map[string]host.Hosts, len(d.kinds))
+	errs := inParallel(d.kinds, func(i int, k kind) (err error) {
+		if made[i], err = k.build(ctx, arms[i]); err != nil {
+			cancel() // the others need not go on
+		}
+		return err
+	})
 	if err := firstCause(errs); err != nil {
 		return err
 	}
@@ -207,7 +205,7 @@ func (d *Deployment) Hosts() map[string]host.Hosts { return d.hosts }
 func (d *Deployment) Facts(ctx context.Context) json.RawMessage {
 	record := Record{
 		Before: d.load, Facts: d.facts.kept, FactsLeftOut: d.facts.leftOut, Deployments: d.machines,
-		Between: d.between(),
+		Between: d.between(), Machines: map[string]agent.Facts{}, Sides: map[string]Sides{}, States: map[string]State{},
 	}
 	for _, k := range d.kinds {
 		k.record(ctx, d.experiment, &record)
@@ -231,11 +229,16 @@ func (d *Deployment) Use() {
 
 // Close ends everything on the hosts and frees them. It may be called twice.
 func (d *Deployment) Close() error {
-	errs := make([]error, len(d.kinds))
+	return errors.Join(inParallel(d.kinds, func(_ int, k kind) error { return k.close() })...)
+}
+
+// inParallel calls do for all items at the same time, and gives the error of each.
+func inParallel[T any](items []T, do func(i int, item T) error) []error {
+	errs := make([]error, len(items))
 	var all sync.WaitGroup
-	for i, k := range d.kinds {
-		all.Go(func() { errs[i] = k.close() })
+	for i, item := range items {
+		all.Go(func() { errs[i] = do(i, item) })
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return errs
 }

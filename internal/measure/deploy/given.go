@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ type fleet struct {
 	pods bool
 
 	// loads and clocks were read before the run, clocksAfter are the clocks at the last reading.
-	loads               map[string]machine.Load
+	loads               map[string]*machine.Load
 	clocks, clocksAfter map[string]agent.Clock
 
 	// limits are the addresses from which the servers of an arm see its client, nil if they may change; unlimited says
@@ -60,8 +61,7 @@ type fleet struct {
 
 func newFleet() fleet {
 	return fleet{
-		clients: map[string]*agent.Client{}, hosts: map[string]host.Host{}, loads: map[string]machine.Load{},
-		limits: map[string][]netip.Prefix{},
+		clients: map[string]*agent.Client{}, hosts: map[string]host.Host{}, limits: map[string][]netip.Prefix{},
 	}
 }
 
@@ -97,20 +97,17 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 	if err != nil {
 		return nil, err
 	}
-	errs := make([]error, len(names))
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			defer waiting(k.options.Step, "host %s to be reached", name)()
-			var c *agent.Client
-			if c, errs[i] = k.reach(ctx, k.specs[name], dialers[name]); errs[i] == nil {
-				k.mu.Lock()
-				defer k.mu.Unlock()
-				k.clients[name] = c
-			}
-		})
-	}
-	all.Wait()
+	errs := inParallel(names, func(_ int, name string) error {
+		defer waiting(k.options.Step, "host %s to be reached", name)()
+		c, err := k.reach(ctx, k.specs[name], dialers[name])
+		if err != nil {
+			return err
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.clients[name] = c
+		return nil
+	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -236,11 +233,7 @@ func (p *programs) of(s host.System) (ssh.Program, error) {
 
 // record adds the facts of each machine.
 func (k *given) record(ctx context.Context, e *experiment.Experiment, r *Record) {
-	r.Machines, r.Sides = k.known(), map[string]Sides{}
-	if k.clocks != nil {
-		k.readClocks(ctx, &k.clocksAfter)
-	}
-	r.States = k.states()
+	k.addTo(ctx, r)
 	for _, arm := range e.Arms {
 		if arm.Lab == nil && arm.Kubernetes == nil {
 			r.Sides[arm.Name] = Sides{arm.Client, arm.Server}
@@ -262,20 +255,11 @@ func (k *given) use() {
 func (k *given) close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var names []string
-	for name := range k.clients {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	errs := make([]error, len(names))
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			defer waiting(k.options.Step, "the agent of host %s to end what it started", name)()
-			errs[i] = k.clients[name].Close()
-		})
-	}
-	all.Wait()
+	names := slices.Sorted(maps.Keys(k.clients))
+	errs := inParallel(names, func(_ int, name string) error {
+		defer waiting(k.options.Step, "the agent of host %s to end what it started", name)()
+		return k.clients[name].Close()
+	})
 	for _, name := range names {
 		if until, ok := k.expires[name]; ok && k.clients[name].Released() {
 			delete(k.expires, name) // close may be called twice

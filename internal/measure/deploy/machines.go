@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"nearfar/internal/declare/experiment"
@@ -156,13 +157,10 @@ func stolen(s agent.Side) float64 { return float64(s.Stolen) / float64(s.Window)
 
 // both calls two functions at the same time, because each waits for another host.
 func both(first, second func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		second()
-	}()
+	var other sync.WaitGroup
+	other.Go(second)
 	first()
-	<-done
+	other.Wait()
 }
 
 // observation joins the observations of the two sides. The values of a whole machine are taken from the busier machine,
@@ -229,6 +227,5 @@ func longest(a, b *time.Duration) *time.Duration {
 	case b == nil:
 		return a
 	}
-	d := max(*a, *b)
-	return &d
+	return new(max(*a, *b))
 }

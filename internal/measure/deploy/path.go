@@ -32,17 +32,13 @@ func allEnds(e *experiment.Experiment, client, server host.Host) (all []ends) {
 }
 
 // endsFor are the ends for a version of IP: 4, 6, or 0 for the one that the hosts have.
-func endsFor(version int, client, server host.Host) ends {
+func endsFor(wanted int, client, server host.Host) ends {
 	pair := host.Pair{Client: client.Endpoint(), Server: server.Endpoint()}
-	_, at, err := pair.Addresses(version)
+	_, at, err := pair.Addresses(wanted)
 	if err != nil {
 		return ends{}
 	}
-	version = experiment.IPv4
-	if at.Is6() {
-		version = experiment.IPv6
-	}
-	from, _ := pair.Client.Dial.Of(version)
+	from, _ := pair.Client.Dial.Of(version(at))
 	return ends{client: known(from), server: known(at)}
 }
 

@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"nearfar/internal/onhost/host"
 )
 
 // Peers are, for each arm that has hosts of its own, the addresses from which the server's host sees the client. An arm
@@ -30,7 +28,7 @@ func (k *fleet) sawSources(server string, probes []probe, seen []netip.Addr) {
 	}
 	var known []netip.Addr
 	for _, p := range probes {
-		known = append(known, ownAddresses(k.hosts[p.client].Endpoint())...)
+		known = append(known, addressesOf(k.hosts[p.client].Endpoint())...)
 	}
 	foreign := slices.DeleteFunc(slices.Clone(seen), func(a netip.Addr) bool { return slices.Contains(known, a) })
 	k.peersMu.Lock()
@@ -56,23 +54,13 @@ func (k *fleet) sawSources(server string, probes []probe, seen []netip.Addr) {
 		if old, done := k.limits[p.traffic.Arm]; done && old == nil {
 			continue // another address of the server is behind a translation
 		}
-		for _, a := range ownAddresses(k.hosts[p.client].Endpoint()) {
+		for _, a := range addressesOf(k.hosts[p.client].Endpoint()) {
 			limit := netip.PrefixFrom(a, a.BitLen())
 			if !slices.Contains(k.limits[p.traffic.Arm], limit) {
 				k.limits[p.traffic.Arm] = append(k.limits[p.traffic.Arm], limit)
 			}
 		}
 	}
-}
-
-// ownAddresses are the addresses that a host is known to have.
-func ownAddresses(e host.Endpoint) (all []netip.Addr) {
-	for _, a := range []netip.Addr{e.Bind.V4, e.Bind.V6, e.Dial.V4, e.Dial.V6} {
-		if a.IsValid() && !a.IsUnspecified() && !slices.Contains(all, a) {
-			all = append(all, a)
-		}
-	}
-	return all
 }
 
 // peers are the limits of all arms that have some.

@@ -57,20 +57,7 @@ type PodArm struct {
 func (k *pods) record(ctx context.Context, e *experiment.Experiment, r *Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.clocks != nil {
-		k.readClocks(ctx, &k.clocksAfter)
-	}
-	if r.Machines == nil {
-		r.Machines = map[string]agent.Facts{}
-	}
-	if r.Sides == nil {
-		r.Sides = map[string]Sides{}
-	}
-	if r.States == nil {
-		r.States = map[string]State{}
-	}
-	maps.Copy(r.Machines, k.known())
-	maps.Copy(r.States, k.states())
+	k.addTo(ctx, r)
 	r.Pods = &Pods{Run: k.run.ID, Pods: maps.Clone(k.facts), Arms: map[string]PodArm{}}
 	for _, arm := range e.Arms {
 		if arm.Kubernetes != nil {

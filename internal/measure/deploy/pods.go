@@ -69,13 +69,12 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 	if err := agentsThere(arms, binaries.For); err != nil {
 		return nil, err
 	}
-	k.options.Step("making %d pods", podCount(sets))
-	errs := make([]error, len(sets))
-	var all sync.WaitGroup
-	for i, d := range k.deployed {
-		all.Go(func() { errs[i] = k.makeSet(ctx, d) })
+	pods := 0
+	for _, s := range sets {
+		pods += s.Pods()
 	}
-	all.Wait()
+	k.options.Step("making %d pods", pods)
+	errs := inParallel(k.deployed, func(_ int, d *kube.Deployed) error { return k.makeSet(ctx, d) })
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -91,17 +90,14 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 	}
 	made := map[string]host.Hosts{}
 	var mu sync.Mutex
-	errs = make([]error, len(arms))
-	for i, arm := range arms {
-		all.Go(func() {
-			hosts, err := k.hostsOf(ctx, arm)
-			hosts.Machines = withWire(hosts.Machines, k.wireOf(arm, hosts))
-			mu.Lock()
-			defer mu.Unlock()
-			made[arm.Name], errs[i] = hosts, err
-		})
-	}
-	all.Wait()
+	errs = inParallel(arms, func(_ int, arm experiment.Arm) error {
+		hosts, err := k.hostsOf(ctx, arm)
+		hosts.Machines = withWire(hosts.Machines, k.wireOf(arm, hosts))
+		mu.Lock()
+		defer mu.Unlock()
+		made[arm.Name] = hosts
+		return err
+	})
 	return made, errors.Join(errs...)
 }
 
@@ -123,13 +119,6 @@ func agentsThere(arms []experiment.Arm, agentFor func(host.System) (binaries.Age
 	return nil
 }
 
-func podCount(sets []*kube.Set) (n int) {
-	for _, s := range sets {
-		n += len(s.Pods())
-	}
-	return n
-}
-
 func (k *pods) note(text string) { k.options.Step("%s", text) }
 
 // makeSet makes the objects of a set and connects to the agents in its pods.
@@ -144,27 +133,20 @@ func (k *pods) makeSet(ctx context.Context, d *kube.Deployed) error {
 	var facts map[string]kube.PodFacts
 	all.Go(func() { facts = d.Facts(ctx) })
 	all.Go(func() { k.makeWatchers(ctx, d) })
-	errs := make([]error, len(names))
-	for i, pod := range slices.Sorted(maps.Keys(names)) {
-		all.Go(func() {
-			name := names[pod]
-			at, err := d.Addresses(pod, nil)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			c, err := d.Connect(ctx, pod, agent.Options{
-				Name: name, Session: agent.NewSession(), Endpoint: host.Endpoint{Name: name, Dial: at},
-			}, agentFor)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.clients[name], k.hosts[name] = c, c.Host()
-		})
-	}
+	errs := inParallel(slices.Sorted(maps.Keys(names)), func(_ int, pod string) error {
+		at, err := d.Addresses(pod, nil)
+		if err != nil {
+			return err
+		}
+		c, err := connect(ctx, d, pod, names[pod], at)
+		if err != nil {
+			return err
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.clients[names[pod]], k.hosts[names[pod]] = c, c.Host()
+		return nil
+	})
 	all.Wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -196,6 +178,13 @@ func (k *pods) podNames(s *kube.Set) map[string]string {
 		}
 	}
 	return names
+}
+
+// connect connects to the agent in a pod. name is the host's.
+func connect(ctx context.Context, d *kube.Deployed, pod, name string, at host.Addresses) (*agent.Client, error) {
+	return d.Connect(ctx, pod, agent.Options{
+		Name: name, Session: agent.NewSession(), Endpoint: host.Endpoint{Name: name, Dial: at},
+	}, agentFor)
 }
 
 // agentFor is the agent for the system of a pod.
@@ -326,11 +315,9 @@ func (k *pods) preflight(ctx context.Context, e *experiment.Experiment, traffic 
 			return append(problems, found...)
 		}
 		// The rules of a Service follow its pods within a second or two.
-		timer := time.NewTimer(settlePause)
 		select {
-		case <-timer.C:
+		case <-time.After(settlePause):
 		case <-ctx.Done():
-			timer.Stop()
 		}
 	}
 }
@@ -359,10 +346,5 @@ func (k *pods) close() error {
 		}
 	}
 	all.Wait()
-	errs := make([]error, len(k.deployed))
-	for i, d := range k.deployed {
-		all.Go(func() { errs[i] = d.Remove() })
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return errors.Join(inParallel(k.deployed, func(_ int, d *kube.Deployed) error { return d.Remove() })...)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"nearfar/internal/base/bounded"
 	"nearfar/internal/onhost/agent"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/reach"
@@ -113,11 +114,7 @@ func (k *fleet) checkServer(ctx context.Context, server string, bind netip.Addr,
 		}
 	}
 	secret := reach.NewSecret()
-	printed := &firstLine{seen: make(chan struct{})}
-	process, err := k.hosts[server].Start(ctx, host.Cmd{
-		Argv:  []string{host.Self, reach.Verb, "serve", bind.String(), "--sockets", reach.Join(sockets)},
-		Stdin: secret, Stdout: printed, Stderr: &printed.errors,
-	})
+	printed, process, err := startReach(ctx, k.hosts[server], secret, "serve", bind, sockets)
 	if err != nil {
 		return []string{fmt.Sprintf("%s: the ports cannot be checked: %v", server, err)}
 	}
@@ -171,9 +168,10 @@ func notHeld(ctx context.Context, server string, bind netip.Addr, p host.Process
 		}
 		all.Go(func() {
 			why := r.Detail
-			var taken *host.PortTakenError
-			if r.Outcome == reach.Taken && errors.As(p.Serves(ctx, r.Protocol, r.Port), &taken) {
-				why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
+			if r.Outcome == reach.Taken {
+				if taken, ok := errors.AsType[*host.PortTakenError](p.Serves(ctx, r.Protocol, r.Port)); ok {
+					why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
+				}
 			}
 			lines[i] = fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server,
 				strings.ToUpper(r.Protocol), r.Port, bind, why)
@@ -189,12 +187,7 @@ func (k *fleet) dial(ctx context.Context, p probe, secret []byte) []string {
 	fail := func(err error) []string {
 		return []string{fmt.Sprintf("%s to %s: the ports cannot be checked: %v", p.client, p.server, err)}
 	}
-	printed := &firstLine{seen: make(chan struct{})}
-	process, err := k.hosts[p.client].Start(ctx, host.Cmd{
-		Argv: []string{host.Self, reach.Verb, "dial", p.traffic.Dial.String(), "--sockets",
-			reach.Join(p.traffic.Sockets)},
-		Stdin: secret, Stdout: printed, Stderr: &printed.errors,
-	})
+	printed, process, err := startReach(ctx, k.hosts[p.client], secret, "dial", p.traffic.Dial, p.traffic.Sockets)
 	if err != nil {
 		return fail(err)
 	}
@@ -224,11 +217,27 @@ type firstLine struct {
 	b      []byte // with what follows the line
 	done   bool
 	seen   chan struct{} // closed when the line is there
-	errors head
+	errors *bounded.Buffer
 }
 
-// maxLine bounds the line, in bytes.
-const maxLine = 1 << 20
+const (
+	// maxLine bounds the line, in bytes.
+	maxLine = 1 << 20
+	// maxErrors bounds what is kept of standard error, in bytes.
+	maxErrors = 2 << 10
+)
+
+// startReach starts a check of ports on a host.
+func startReach(ctx context.Context, h host.Host, secret []byte, do string, at netip.Addr, sockets []host.Socket) (
+	*firstLine, host.Process, error,
+) {
+	printed := &firstLine{seen: make(chan struct{}), errors: bounded.New(maxErrors)}
+	process, err := h.Start(ctx, host.Cmd{
+		Argv:  []string{host.Self, reach.Verb, do, at.String(), "--sockets", reach.Join(sockets)},
+		Stdin: secret, Stdout: printed, Stderr: printed.errors,
+	})
+	return printed, process, err
+}
 
 func (f *firstLine) Write(p []byte) (int, error) {
 	f.mu.Lock()
@@ -270,33 +279,13 @@ func (f *firstLine) results(ctx context.Context, p host.Process) (results []reac
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.done {
-		return nil, fmt.Errorf("%w %s", err, f.errors.String())
+		return nil, fmt.Errorf("%w %s", err, bytes.TrimSpace(f.errors.Bytes()))
 	}
 	line, _, _ := bytes.Cut(f.b, []byte("\n"))
 	if err := json.Unmarshal(line, &results); err != nil {
 		return nil, err
 	}
 	return results, nil
-}
-
-// head keeps the beginning of the output.
-type head struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *head) Write(p []byte) (int, error) {
-	const kept = 2 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p[:min(len(p), kept-len(t.b))]...)
-	return len(p), nil
-}
-
-func (t *head) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.b))
 }
 
 // blocked is a blocked direction between two hosts, with the facts that are needed to say how to open ports.

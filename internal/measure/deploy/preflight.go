@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/onhost/agent"
@@ -60,8 +59,8 @@ func (k *fleet) checkMachines(ctx context.Context, step func(format string, args
 			problems = append(problems, problem)
 		}
 	}
-	k.readClocks(ctx, &k.clocks)
-	k.readLoads(ctx)
+	k.clocks = answers(ctx, k.clients, (*agent.Client).Clock)
+	k.loads = answers(ctx, k.clients, (*agent.Client).Load)
 	for _, w := range stateWarnings(k.states(), k.known()) {
 		step("warning: %s", w.Message) // the answer has the warning too
 	}
@@ -84,13 +83,4 @@ func (k *fleet) known() map[string]agent.Facts {
 		all[name] = c.Known()
 	}
 	return all
-}
-
-// eachClient calls do for every host, all at the same time.
-func (k *fleet) eachClient(do func(name string, c *agent.Client)) {
-	var all sync.WaitGroup
-	for name, c := range k.clients {
-		all.Go(func() { do(name, c) })
-	}
-	all.Wait()
 }

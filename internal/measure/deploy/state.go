@@ -31,49 +31,44 @@ const clockLimit = time.Second
 // askLimit bounds how long a host may take to say how busy it is or what its clock shows.
 const askLimit = 10 * time.Second
 
-// readClocks reads the clocks of all hosts. A host that does not answer has no entry.
-func (k *fleet) readClocks(ctx context.Context, into *map[string]agent.Clock) {
+// answers asks all hosts at the same time. A host that does not answer has no entry.
+func answers[T any](
+	ctx context.Context, clients map[string]*agent.Client, ask func(*agent.Client, context.Context) (T, error),
+) map[string]T {
 	var mu sync.Mutex
-	clocks := map[string]agent.Clock{}
-	k.eachClient(func(name string, c *agent.Client) {
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		defer cancel()
-		clock, err := c.Clock(ctx)
-		if err != nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		clocks[name] = clock
-	})
-	*into = clocks
+	var all sync.WaitGroup
+	found := map[string]T{}
+	for name, c := range clients {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, askLimit)
+			defer cancel()
+			answer, err := ask(c, ctx)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = answer
+		})
+	}
+	all.Wait()
+	return found
 }
 
-// readLoads asks all hosts how busy they are. A host that does not tell has no entry.
-func (k *fleet) readLoads(ctx context.Context) {
-	var mu sync.Mutex
-	k.loads = map[string]machine.Load{}
-	k.eachClient(func(name string, c *agent.Client) {
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		defer cancel()
-		load, err := c.Load(ctx)
-		if err != nil || load == nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		k.loads[name] = *load
-	})
+// addTo adds the hosts to the record, with what their clocks show now if they were read before.
+func (k *fleet) addTo(ctx context.Context, r *Record) {
+	if k.clocks != nil {
+		k.clocksAfter = answers(ctx, k.clients, (*agent.Client).Clock)
+	}
+	maps.Copy(r.Machines, k.known())
+	maps.Copy(r.States, k.states())
 }
 
 // states are the states of the hosts that have been read so far.
 func (k *fleet) states() map[string]State {
 	states := map[string]State{}
 	for name := range k.clients {
-		var s State
-		if load, ok := k.loads[name]; ok {
-			s.Load = &load
-		}
+		s := State{Load: k.loads[name]}
 		if clock, ok := k.clocks[name]; ok {
 			s.Clock = &clock
 		}
@@ -88,9 +83,9 @@ func (k *fleet) states() map[string]State {
 // resume takes over the loads that an earlier part of the run recorded, as Deployment.Resume does.
 func (k *fleet) resume(earlier map[string]State, left int) {
 	for name, s := range earlier {
-		now, known := k.loads[name]
-		if s.Load != nil && k.clients[name] != nil && (left <= 0 || !known || s.Load.Busy > now.Busy) {
-			k.loads[name] = *s.Load
+		now := k.loads[name]
+		if s.Load != nil && k.clients[name] != nil && (left <= 0 || now == nil || s.Load.Busy > now.Busy) {
+			k.loads[name] = s.Load
 		}
 	}
 }

@@ -64,15 +64,10 @@ type wireSide struct {
 	addresses, outer []netip.Addr
 }
 
-// addressesOf are the addresses under which the packets of a host travel: those that its servers bind and those that
-// the other side dials.
-func addressesOf(e host.Endpoint) (all []netip.Addr) {
-	for _, a := range []netip.Addr{e.Bind.V4, e.Bind.V6, e.Dial.V4, e.Dial.V6} {
-		if a.IsValid() && !a.IsUnspecified() && !slices.Contains(all, a) {
-			all = append(all, a)
-		}
-	}
-	return all
+// addressesOf are the addresses that a host is known to have: those that its servers bind and those that the other side
+// dials.
+func addressesOf(e host.Endpoint) []netip.Addr {
+	return valid(e.Bind.V4, e.Bind.V6, e.Dial.V4, e.Dial.V6)
 }
 
 // beginWires watches packets by the agents of both sides, each where packets arrive. If one side cannot be watched, the
@@ -161,15 +156,13 @@ func (k *pods) makeWatchers(ctx context.Context, d *kube.Deployed) {
 			if w.Pod != "" {
 				name := "the watcher of node " + node
 				at := d.NodeAddresses(w.Pod)
-				c, err := d.Connect(ctx, w.Pod, agent.Options{
-					Name: name, Session: agent.NewSession(), Endpoint: host.Endpoint{Name: name, Dial: at},
-				}, agentFor)
+				c, err := connect(ctx, d, w.Pod, name, at)
 				if err != nil {
 					side.problem = err.Error()
 				} else {
 					side.agent = c
 				}
-				side.outer = valid(at)
+				side.outer = valid(at.V4, at.V6)
 			}
 			if side.problem != "" {
 				k.note(side.problem + "; encapsulation stays unknown where it is expected")
@@ -182,10 +175,11 @@ func (k *pods) makeWatchers(ctx context.Context, d *kube.Deployed) {
 	all.Wait()
 }
 
-func valid(a host.Addresses) (all []netip.Addr) {
-	for _, one := range []netip.Addr{a.V4, a.V6} {
-		if one.IsValid() {
-			all = append(all, one)
+// valid are those of some addresses that stand for a host, each once.
+func valid(some ...netip.Addr) (all []netip.Addr) {
+	for _, a := range some {
+		if a.IsValid() && !a.IsUnspecified() && !slices.Contains(all, a) {
+			all = append(all, a)
 		}
 	}
 	return all
