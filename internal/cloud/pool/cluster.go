@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubectl/pkg/util/podutils"
 )
 
 // pageSize is how many objects one answer of the API server holds.
@@ -42,12 +44,7 @@ func (c *Cluster) nodes(ctx context.Context, selector string) ([]corev1.Node, er
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b corev1.Node) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
@@ -97,17 +94,7 @@ func isReady(n *corev1.Node) bool {
 	return false
 }
 
-func podReady(p *corev1.Pod) bool {
-	if p.DeletionTimestamp != nil {
-		return false
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func podReady(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && podutils.IsPodReady(p) }
 
 // finished says that a pod has ended and will not run again. Evicting it loses nothing.
 func finished(p *corev1.Pod) bool {

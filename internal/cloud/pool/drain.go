@@ -71,8 +71,7 @@ func (c *Cluster) awaitDrain(
 	look := time.NewTicker(watchBudgets)
 	defer look.Stop()
 	// The library looks at its limit only between evictions, every 5 s.
-	over := time.NewTimer(limit)
-	defer over.Stop()
+	over := time.After(limit)
 	var said []string
 	for {
 		select {
@@ -86,7 +85,7 @@ func (c *Cluster) awaitDrain(
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-over.C:
+		case <-over:
 			return c.notDrained(ctx, node, fmt.Errorf("it is not empty after %v", limit))
 		case <-look.C:
 			blocked, err := c.blocking(ctx, node)

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -144,17 +145,13 @@ func Folder() string { return filepath.Join(".nearfar", "migrate-pool") }
 // FileOf is the file of the migration away from a pool, by the name or the selector of the pool. Different selectors
 // can have one file; then the second migration is refused until the first one is over.
 func FileOf(old Side) string {
-	name := old.Pool
-	if name == "" {
-		name = old.Selector
-	}
-	name = strings.Map(func(r rune) rune {
+	name := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '-':
 			return r
 		}
 		return '_'
-	}, name)
+	}, cmp.Or(old.Pool, old.Selector))
 	const most = 100
 	return filepath.Join(Folder(), "from-"+name[:min(len(name), most)]+".json")
 }

@@ -43,7 +43,7 @@ func (m *Migration) addPool(ctx context.Context) error {
 // exist.
 func (m *Migration) settled(ctx context.Context, side Side) (Status, error) {
 	var status Status
-	err := m.wait(ctx, m.State.Limits.Nodes, func() (string, error) {
+	err := m.wait(ctx, m.State.Limits.Nodes, "", func() (string, error) {
 		var err error
 		if status, err = m.Provider.Status(ctx, side.Pool); err != nil {
 			return "", err
@@ -61,8 +61,7 @@ func (m *Migration) settled(ctx context.Context, side Side) (Status, error) {
 
 // waitPhase waits until the provider says that a pool has a phase.
 func (m *Migration) waitPhase(ctx context.Context, side Side, want Phase) error {
-	var said string
-	return m.wait(ctx, m.State.Limits.Nodes, func() (string, error) {
+	return m.wait(ctx, m.State.Limits.Nodes, "  %s", func() (string, error) {
 		status, err := m.Provider.Status(ctx, side.Pool)
 		if err != nil {
 			return "", err
@@ -73,19 +72,14 @@ func (m *Migration) waitPhase(ctx context.Context, side Side, want Phase) error 
 		if status.Phase == Failed {
 			return "", fmt.Errorf("%s: its provider says %s", side, status.Detail)
 		}
-		waiting := fmt.Sprintf("%s is %s", side, status.Detail)
-		if waiting != said {
-			said = waiting
-			m.Say("  %s", waiting)
-		}
-		return waiting, nil
+		return fmt.Sprintf("%s is %s", side, status.Detail), nil
 	})
 }
 
-// wait calls look until it has nothing left to wait for. The text that look returns names what it waits for.
-func (m *Migration) wait(ctx context.Context, limit time.Duration, look func() (string, error)) error {
-	over := time.NewTimer(limit)
-	defer over.Stop()
+// wait calls look until it has nothing left to wait for. The text that look returns names what it waits for. When the
+// text changes, it is said as the format has it, unless that is empty.
+func (m *Migration) wait(ctx context.Context, limit time.Duration, format string, look func() (string, error)) error {
+	over, said := time.After(limit), ""
 	for {
 		waiting, err := look()
 		if err != nil {
@@ -97,15 +91,16 @@ func (m *Migration) wait(ctx context.Context, limit time.Duration, look func() (
 		if waiting == "" {
 			return nil
 		}
-		next := time.NewTimer(m.Poll)
+		if format != "" && waiting != said {
+			said = waiting
+			m.Say(format, waiting)
+		}
 		select {
 		case <-ctx.Done():
-			next.Stop()
 			return ctx.Err()
-		case <-over.C:
-			next.Stop()
+		case <-over:
 			return fmt.Errorf("not within %v: %s", limit, waiting)
-		case <-next.C:
+		case <-time.After(m.Poll):
 		}
 	}
 }
@@ -121,8 +116,7 @@ func (m *Migration) waitNodes(ctx context.Context) error {
 		}
 		want = max(want, status.Nodes)
 	}
-	var said string
-	return m.wait(ctx, s.Limits.Nodes, func() (string, error) {
+	return m.wait(ctx, s.Limits.Nodes, "  %s", func() (string, error) {
 		nodes, err := m.Cluster.nodes(ctx, s.New.Selector)
 		if err != nil {
 			return "", err
@@ -137,12 +131,7 @@ func (m *Migration) waitNodes(ctx context.Context) error {
 			m.Say("  %s has %d ready nodes", s.New, ready)
 			return "", nil
 		}
-		waiting := fmt.Sprintf("%s has %d of %d nodes ready", s.New, ready, want)
-		if waiting != said {
-			said = waiting
-			m.Say("  %s", waiting)
-		}
-		return waiting, nil
+		return fmt.Sprintf("%s has %d of %d nodes ready", s.New, ready, want), nil
 	})
 }
 
@@ -244,12 +233,10 @@ func (m *Migration) drainAll(ctx context.Context, selector string, known *[]Node
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -281,18 +268,9 @@ func (m *Migration) drainOne(ctx context.Context, node, which string) error {
 
 // waitWorkloads waits until all workloads of the old pool are ready again.
 func (m *Migration) waitWorkloads(ctx context.Context) error {
-	said := ""
-	err := m.wait(ctx, m.State.Limits.Workloads, func() (string, error) {
+	err := m.wait(ctx, m.State.Limits.Workloads, "  waiting: %s", func() (string, error) {
 		lack, err := m.Cluster.lacking(ctx, m.State.Workloads)
-		if err != nil {
-			return "", err
-		}
-		waiting := joined(lack)
-		if waiting != said && waiting != "" {
-			said = waiting
-			m.Say("  waiting: %s", waiting)
-		}
-		return waiting, nil
+		return joined(lack), err
 	})
 	if err == nil {
 		m.Say("  the workloads are ready")

@@ -181,7 +181,7 @@ func (c *Cluster) notice(ctx context.Context, s *State, pods []corev1.Pod) (bool
 		if err != nil {
 			return false, err
 		}
-		if ok && !containsWorkload(s.Workloads, w) && !containsWorkload(added, w) {
+		if ok && !slices.ContainsFunc(s.Workloads, w.same) && !slices.ContainsFunc(added, w.same) {
 			added = append(added, w)
 		}
 	}
@@ -197,10 +197,6 @@ func (c *Cluster) notice(ctx context.Context, s *State, pods []corev1.Pod) (bool
 		s.Workloads = append(s.Workloads, w)
 	}
 	return true, nil
-}
-
-func containsWorkload(all []Workload, w Workload) bool {
-	return slices.ContainsFunc(all, w.same)
 }
 
 // joined is a list for a message, cut after some elements.

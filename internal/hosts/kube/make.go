@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,8 +183,7 @@ func (s *Set) setPort(arm string, service *corev1.Service, first int) {
 	for _, rule := range s.policy.Spec.Ingress {
 		for i, p := range rule.Ports {
 			if p.Port.IntValue() == before {
-				p.Port.IntVal, rule.Ports[i].EndPort = int32(first), new(int32)
-				*rule.Ports[i].EndPort = int32(first + measuringPorts - 1)
+				p.Port.IntVal, rule.Ports[i].EndPort = int32(first), new(int32(first+measuringPorts-1))
 			}
 		}
 	}
@@ -202,11 +202,7 @@ const pausePoll = 500 * time.Millisecond
 
 // awaitReady waits until all pods are ready.
 func (d *Deployed) awaitReady(ctx context.Context) error {
-	limit := d.Set.Ready
-	if limit <= 0 {
-		limit = experiment.DefaultPodReady
-	}
-	whole := ctx
+	whole, limit := ctx, cmp.Or(d.Set.Ready, experiment.DefaultPodReady)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
 	defer cancel()
 	seen := &progress{deployed: d, pods: map[string]*corev1.Pod{}, told: map[string]string{}}
@@ -341,7 +337,8 @@ func (p *progress) problems(ctx context.Context, onlyHopeless bool) (all []strin
 			}
 			continue
 		}
-		s := stateOf(pod, c.events(ctx, pod), func(container string) string { return c.lastLines(ctx, pod, container) })
+		events, _ := c.events(ctx, pod.Namespace, pod.Name)
+		s := stateOf(pod, events, func(container string) string { return c.lastLines(ctx, pod, container) })
 		if !s.ready && (s.hopeless || !onlyHopeless) {
 			all = append(all, "pod "+pod.Name+": "+s.why)
 		}
@@ -349,22 +346,21 @@ func (p *progress) problems(ctx context.Context, onlyHopeless bool) (all []strin
 	return all
 }
 
-// events are the events of a pod; none if the user may not see them.
-func (c *Cluster) events(ctx context.Context, pod *corev1.Pod) []corev1.Event {
-	list, err := c.client.CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod.Name).String(),
+// events are the events of an object; false if the user may not see them.
+func (c *Cluster) events(ctx context.Context, namespace, name string) (all []corev1.Event, known bool) {
+	list, err := c.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", name).String(),
 	})
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return list.Items
+	return list.Items, true
 }
 
 // lastLines are the last lines that a container printed; empty if the user may not see them.
 func (c *Cluster) lastLines(ctx context.Context, pod *corev1.Pod, container string) string {
-	lines := int64(5)
 	r, err := c.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: &lines,
+		Container: container, TailLines: new(int64(5)),
 	}).Stream(ctx)
 	if err != nil {
 		return ""

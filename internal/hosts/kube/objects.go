@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,13 +31,12 @@ func (s *Set) namespace() *corev1.Namespace {
 // serviceAccount has no rights, and its token is not mounted. It exists so that the pods do not use the namespace's
 // default account, which can have rights.
 func (s *Set) serviceAccount() *corev1.ServiceAccount {
-	no := false
 	return &corev1.ServiceAccount{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.accountName(), Namespace: s.Namespace, Labels: s.labels(), Annotations: s.annotations(),
 		},
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken: new(false),
 	}
 }
 
@@ -48,7 +48,6 @@ func firstPort(p *experiment.Pod) int { return host.Endpoint{Port: p.Port}.Ports
 // service is the Service through which an arm's client reaches the server. Its ports are those of the pod, so that
 // tools that connect twice (control and data) find both. more is nil for nothing.
 func (s *Set) service(use Use, p *pair, arm string, more *experiment.ServiceOptions) *corev1.Service {
-	dual := corev1.IPFamilyPolicyPreferDualStack
 	service := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -58,7 +57,7 @@ func (s *Set) service(use Use, p *pair, arm string, more *experiment.ServiceOpti
 		Spec: corev1.ServiceSpec{
 			Selector:       map[string]string{LabelRun: s.Run.ID, LabelPair: p.name, LabelSide: Server},
 			Type:           corev1.ServiceTypeClusterIP,
-			IPFamilyPolicy: &dual,
+			IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
 		},
 	}
 	switch use.Through {
@@ -142,10 +141,7 @@ func (s *Set) networkPolicy(arms []experiment.Arm, open []string) *networkingv1.
 		if use.ServerPod == nil || !fromElsewhere(use) {
 			continue
 		}
-		first := use.Port
-		if first == 0 {
-			first = firstPort(use.ServerPod)
-		}
+		first := cmp.Or(use.Port, firstPort(use.ServerPod))
 		if slices.Contains(firsts, first) {
 			continue
 		}

@@ -5,6 +5,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -102,10 +103,7 @@ func Plan(run Run, arms []experiment.Arm) ([]*Set, error) {
 		if k == nil {
 			continue
 		}
-		namespace := k.Namespace
-		if namespace == "" {
-			namespace = "nearfar-" + run.ID
-		}
+		namespace := cmp.Or(k.Namespace, "nearfar-"+run.ID)
 		at := slices.IndexFunc(sets, func(s *Set) bool { return s.Context == k.Context && s.Namespace == namespace })
 		if at < 0 {
 			at = len(sets)

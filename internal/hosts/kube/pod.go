@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (s *Set) addPods(p *pair) error {
 			relate(pod, p.nodes, s.selector(p, one.other), one.side)
 		}
 		if p.leader != nil {
-			affinity := require(pod)
+			affinity := require(&pod.Spec)
 			affinity.PodAffinity = added(affinity.PodAffinity, term(s.selector(p.leader, one.side), labelHostname))
 		}
 		s.pods = append(s.pods, pod)
@@ -175,13 +176,9 @@ func (s *Set) place(spec *corev1.PodSpec, d *experiment.Pod) error {
 
 // requireNode adds requirements to all terms of the required node affinity: terms are alternatives.
 func requireNode(spec *corev1.PodSpec, labels, fields []corev1.NodeSelectorRequirement) {
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
-	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	node := spec.Affinity.NodeAffinity
+	affinity := require(spec)
+	affinity.NodeAffinity = cmp.Or(affinity.NodeAffinity, &corev1.NodeAffinity{})
+	node := affinity.NodeAffinity
 	if node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		node.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{}},
@@ -197,7 +194,7 @@ func requireNode(spec *corev1.PodSpec, labels, fields []corev1.NodeSelectorRequi
 // relate puts the pods of a pair on different nodes, on one node, or into different zones. Everything is required: a
 // preferred rule would be ignored silently when the cluster is full.
 func relate(pod *corev1.Pod, nodes string, other map[string]string, side string) {
-	affinity := require(pod)
+	affinity := require(&pod.Spec)
 	switch nodes {
 	case experiment.NodesSame:
 		if side == Server { // the client is scheduled first
@@ -215,11 +212,9 @@ func relate(pod *corev1.Pod, nodes string, other map[string]string, side string)
 }
 
 // require gives the pod's affinity, and makes it if there is none.
-func require(pod *corev1.Pod) *corev1.Affinity {
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
-	}
-	return pod.Spec.Affinity
+func require(spec *corev1.PodSpec) *corev1.Affinity {
+	spec.Affinity = cmp.Or(spec.Affinity, &corev1.Affinity{})
+	return spec.Affinity
 }
 
 func term(labels map[string]string, topology string) corev1.PodAffinityTerm {
@@ -229,17 +224,13 @@ func term(labels map[string]string, topology string) corev1.PodAffinityTerm {
 }
 
 func added(to *corev1.PodAffinity, t corev1.PodAffinityTerm) *corev1.PodAffinity {
-	if to == nil {
-		to = &corev1.PodAffinity{}
-	}
+	to = cmp.Or(to, &corev1.PodAffinity{})
 	to.RequiredDuringSchedulingIgnoredDuringExecution = append(to.RequiredDuringSchedulingIgnoredDuringExecution, t)
 	return to
 }
 
 func apart(to *corev1.PodAntiAffinity, t corev1.PodAffinityTerm) *corev1.PodAntiAffinity {
-	if to == nil {
-		to = &corev1.PodAntiAffinity{}
-	}
+	to = cmp.Or(to, &corev1.PodAntiAffinity{})
 	to.RequiredDuringSchedulingIgnoredDuringExecution = append(to.RequiredDuringSchedulingIgnoredDuringExecution, t)
 	return to
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 const (
@@ -206,10 +206,8 @@ func (c *Cluster) deletePods(ctx context.Context, namespace, selector string, no
 
 // pause waits; false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
@@ -256,6 +254,9 @@ func terminating(n *corev1.Namespace) string {
 	return ""
 }
 
+// ofRuns finds the objects of all runs.
+const ofRuns = LabelManaged + "=" + Manager + "," + LabelRun
+
 // A Found is an object that nearfar made, in this run or another one.
 type Found struct {
 	// Kind is Namespace, Pods, Services, NetworkPolicies or ServiceAccounts.
@@ -284,66 +285,39 @@ func (f Found) String() string {
 // Find looks for all objects that nearfar made: in the given namespaces, or in the whole cluster without any. looked
 // lists what was looked at, also what could not be.
 func (c *Cluster) Find(ctx context.Context, inNamespaces []string) (all []Found, looked []string, err error) {
-	selector := LabelManaged + "=" + Manager + "," + LabelRun
 	var errs []error
-	note := func(what string, n int, err error) bool {
+	look := func(what string, k kind, namespace string) {
+		objects, err := k.list(ctx, namespace, ofRuns)
 		switch {
 		case err == nil:
-			looked = append(looked, fmt.Sprintf("%s: %d", what, n))
-			return true
+			looked = append(looked, fmt.Sprintf("%s: %d", what, len(objects)))
+			for _, o := range objects {
+				all = append(all, found(k.name, o))
+			}
+			return
 		case apierrors.IsForbidden(err):
 			looked = append(looked, what+": not looked at, because the right is missing")
 		default:
 			looked = append(looked, what+": not looked at")
 		}
 		errs = append(errs, explain("looking at "+what, err))
-		return false
 	}
-	where := inNamespaces
+	core, where := c.client.CoreV1(), inNamespaces
 	if len(where) == 0 {
 		where = []string{metav1.NamespaceAll}
-		list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if err == nil {
-			err = complete(list)
-		}
-		if note("namespaces of the cluster", items(err, func() int { return len(list.Items) }), err) {
-			for _, o := range list.Items {
-				all = append(all, found("Namespace", &o))
-			}
-		}
+		namespaces := func(string) typedcore.NamespaceInterface { return core.Namespaces() }
+		look("namespaces of the cluster", kindOf("Namespace", namespaces), "")
 	}
 	for _, namespace := range where {
 		of := "all namespaces"
 		if namespace != metav1.NamespaceAll {
 			of = "namespace " + namespace
 		}
-		list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if err == nil {
-			err = complete(list)
-		}
-		if note("Pods of "+of, items(err, func() int { return len(list.Items) }), err) {
-			for _, o := range list.Items {
-				all = append(all, found("Pods", &o))
-			}
-		}
-		for _, kind := range c.kinds() {
-			objects, err := kind.list(ctx, namespace, selector)
-			if note(kind.name+" of "+of, len(objects), err) {
-				for _, o := range objects {
-					all = append(all, found(kind.name, o))
-				}
-			}
+		for _, k := range append([]kind{kindOf("Pods", core.Pods)}, c.kinds()...) {
+			look(k.name+" of "+of, k, namespace)
 		}
 	}
 	return all, looked, errors.Join(errs...)
-}
-
-// items is the length of a list; 0 after an error.
-func items(err error, length func() int) int {
-	if err != nil {
-		return 0
-	}
-	return length()
 }
 
 // RemoveRuns deletes the objects that were found, run by run, and waits until they are gone.
@@ -361,8 +335,7 @@ func (c *Cluster) RemoveRuns(ctx context.Context, all []Found, note func(string)
 	}
 	var errs []error
 	for at, made := range whole {
-		selector := strings.Join([]string{LabelManaged + "=" + Manager, LabelRun + "=" + at.run}, ",")
-		errs = append(errs, c.sweep(ctx, at.namespace, made, selector, note))
+		errs = append(errs, c.sweep(ctx, at.namespace, made, ofRuns+"="+at.run, note))
 	}
 	return errors.Join(errs...)
 }
@@ -378,9 +351,8 @@ func (d *Deployed) RemoveLeftovers(ctx context.Context) {
 		return f.Run != s.Run.ID && f.Owner == s.Run.Owner &&
 			(!f.Expires.IsZero() && f.Expires.Before(s.Run.Now) || Ended(f.Process))
 	}
-	selector := LabelManaged + "=" + Manager + "," + LabelRun
 	if s.Made {
-		list, err := d.cluster.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selector})
+		list, err := d.cluster.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ofRuns})
 		if err != nil {
 			return
 		}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
+	corehelpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"nearfar/internal/base/clean"
 )
@@ -99,32 +101,10 @@ func takeFrom(nodes map[string]*node, pod *corev1.Pod) {
 	}
 }
 
-// requested is what the scheduler keeps for a pod: the sum over its containers, or the largest init container if that
-// is more (Kubernetes' documentation, Init Containers, Resource sharing within containers).
+// requested is what the scheduler keeps for a pod, with its place among the node's pods.
 func requested(pod *corev1.Pod) corev1.ResourceList {
-	sum := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
-	add := func(list corev1.ResourceList) {
-		for name, amount := range list {
-			all := sum[name]
-			all.Add(amount)
-			sum[name] = all
-		}
-	}
-	for _, c := range pod.Spec.Containers {
-		add(c.Resources.Requests)
-	}
-	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			add(c.Resources.Requests)
-			continue
-		}
-		for name, amount := range c.Resources.Requests {
-			if have := sum[name]; have.Cmp(amount) < 0 {
-				sum[name] = amount
-			}
-		}
-	}
-	add(pod.Spec.Overhead)
+	sum := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	sum[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	return sum
 }
 
@@ -249,27 +229,7 @@ func (n *node) admits(pod *corev1.Pod) bool {
 			return false
 		}
 	}
-	for _, taint := range n.Spec.Taints {
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
-			continue
-		}
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// tolerates says whether a toleration matches a taint (Kubernetes' documentation, Taints and Tolerations).
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	switch t.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case "", corev1.TolerationOpEqual:
-		return t.Key != "" && t.Value == taint.Value
-	}
-	return false
+	strict := func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }
+	_, refused := corehelpers.FindMatchingUntoleratedTaint(n.Spec.Taints, pod.Spec.Tolerations, strict)
+	return !refused
 }

@@ -52,8 +52,7 @@ func (s *Set) secure(spec *corev1.PodSpec, d *experiment.Pod) error {
 		own.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	}
 	if own.RunAsNonRoot == nil {
-		nonRoot := own.RunAsUser == nil || *own.RunAsUser != 0
-		own.RunAsNonRoot = &nonRoot
+		own.RunAsNonRoot = new(own.RunAsUser == nil || *own.RunAsUser != 0)
 	}
 	for i := range spec.Containers {
 		spec.Containers[i].SecurityContext = own
@@ -88,13 +87,11 @@ func (s *Set) admitICMP(spec *corev1.PodSpec, d *experiment.Pod, own *corev1.Sec
 func (s *Set) secureWindows(spec *corev1.PodSpec, d *experiment.Pod, own *corev1.SecurityContext) {
 	spec.SecurityContext = &corev1.PodSecurityContext{}
 	if d.HostNetwork {
-		yes, name := true, hostProcessUser
 		spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{
-			HostProcess: &yes, RunAsUserName: &name,
+			HostProcess: new(true), RunAsUserName: new(hostProcessUser),
 		}
 	} else {
-		yes := true
-		spec.SecurityContext.RunAsNonRoot = &yes
+		spec.SecurityContext.RunAsNonRoot = new(true)
 	}
 	if len(d.SecurityContext) > 0 {
 		for i := range spec.Containers {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -10,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/declare/experiment"
@@ -23,11 +23,7 @@ type Resolver func(ctx context.Context, name string) ([]string, error)
 // Through is where an arm's client dials its server. It waits until the Service has an address that leads to the pod,
 // at most for Set.Ready.
 func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host.Addresses, error) {
-	limit := d.Set.Ready
-	if limit <= 0 {
-		limit = experiment.DefaultPodReady
-	}
-	whole := ctx
+	whole, limit := ctx, cmp.Or(d.Set.Ready, experiment.DefaultPodReady)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch use.Through {
@@ -91,21 +87,16 @@ const balancerQuiet = 30 * time.Second
 func (c *Cluster) eventsOf(ctx context.Context, namespace, service string) (said []string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	list, err := c.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", service).String(),
-	})
-	if err != nil {
-		return nil, false
-	}
-	slices.SortFunc(list.Items, func(a, b corev1.Event) int {
+	events, known := c.events(ctx, namespace, service)
+	slices.SortFunc(events, func(a, b corev1.Event) int {
 		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
 	})
-	for _, e := range list.Items {
+	for _, e := range events {
 		if e.InvolvedObject.Name == service {
 			said = append(said, e.Reason+": "+e.Message)
 		}
 	}
-	return said, true
+	return said, known
 }
 
 // serviceAddresses are the addresses of a Service; none if it has none yet.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,10 +165,7 @@ func (s *Set) printWatcher(w io.Writer) error {
 	if len(arms) == 0 {
 		return nil
 	}
-	like := s.Uses[arms[0]].ClientPod
-	if like == nil {
-		like = s.Uses[arms[0]].ServerPod
-	}
+	like := cmp.Or(s.Uses[arms[0]].ClientPod, s.Uses[arms[0]].ServerPod)
 	pod, err := s.watcher("NODE", 1, like, arms)
 	if err != nil {
 		return err

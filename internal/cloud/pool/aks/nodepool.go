@@ -2,6 +2,7 @@ package aks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,16 +220,12 @@ const reserved = "kubernetes.azure.com/"
 // the mark of the migration. If size is empty, it is the size of this pool.
 func (p *NodePool) AddArgs(size string) ([]string, error) {
 	a := &arguments{}
-	version := p.Version
-	if version == "" {
-		version = p.AskedVersion
-	}
 	count := p.Count
 	if p.Autoscaling {
 		count = min(max(count, p.MinCount), p.MaxCount)
 	}
 	a.number("--node-count", count)
-	a.word("--kubernetes-version", version)
+	a.word("--kubernetes-version", cmp.Or(p.Version, p.AskedVersion))
 	if p.Autoscaling {
 		a.args = append(a.args, "--enable-cluster-autoscaler")
 		a.number("--min-count", p.MinCount)
@@ -237,10 +234,7 @@ func (p *NodePool) AddArgs(size string) ([]string, error) {
 	if p.MaxPods > 0 {
 		a.number("--max-pods", p.MaxPods)
 	}
-	if size == "" {
-		size = p.VMSize
-	}
-	a.word("--node-vm-size", size)
+	a.word("--node-vm-size", cmp.Or(size, p.VMSize))
 	a.word("--os-type", p.OSType)
 	a.word("--os-sku", p.OSSKU)
 	a.word("--mode", p.Mode)
