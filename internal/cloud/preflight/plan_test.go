@@ -58,7 +58,7 @@ func planOf(t *testing.T, lab string, environment []string) []byte {
 	}
 	tofu("init", "-input=false")
 	tofu("plan", "-input=false", "-out=plan")
-	var p plan
+	var p ShownPlan
 	if err := json.Unmarshal(tofu("show", "-json", "plan"), &p); err != nil {
 		t.Fatal(err)
 	}

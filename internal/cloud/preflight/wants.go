@@ -86,22 +86,23 @@ type Machine struct {
 	Image, System string
 }
 
-// change is a resource of a plan (OpenTofu documentation, "JSON Output Format").
-type change struct {
+// A ShownChange is a resource of a plan (OpenTofu documentation, "JSON Output Format").
+type ShownChange struct {
 	Address string `json:"address"`
 	Mode    string `json:"mode"`
 	Type    string `json:"type"`
 	Index   any    `json:"index"`
 	Change  struct {
 		Actions      []string       `json:"actions"`
+		Before       map[string]any `json:"before"`
 		After        map[string]any `json:"after"`
 		AfterUnknown map[string]any `json:"after_unknown"`
 	} `json:"change"`
 }
 
-// plan is the part of a plan that is read.
-type plan struct {
-	Changes   []change `json:"resource_changes"`
+// A ShownPlan is the part of a plan as JSON that is read.
+type ShownPlan struct {
+	Changes   []ShownChange `json:"resource_changes"`
 	Variables map[string]struct {
 		Value any `json:"value"`
 	} `json:"variables"`
@@ -118,7 +119,7 @@ const maxPlaces = 20
 // OfPlan reads what a plan of OpenTofu makes, from its form as JSON. environment gives variables of the environment,
 // which name the subscription, the region or the project if the module does not.
 func OfPlan(shown []byte, environment func(name string) string) (Wants, error) {
-	var p plan
+	var p ShownPlan
 	if err := json.Unmarshal(shown, &p); err != nil {
 		return Wants{}, fmt.Errorf("the plan: %w", err)
 	}
@@ -129,9 +130,9 @@ func OfPlan(shown []byte, environment func(name string) string) (Wants, error) {
 		if c.Mode == "data" || c.Change.After == nil || !slices.Contains(c.Change.Actions, "create") {
 			continue
 		}
-		provider := map[string]string{"azurerm": Azure, "aws": AWS, "google": Google}[prefix(c.Type)]
+		provider := map[string]string{"azurerm": Azure, "aws": AWS, "google": Google}[ProviderOf(c.Type)]
 		if provider == "" {
-			others[prefix(c.Type)] = true
+			others[ProviderOf(c.Type)] = true
 			continue
 		}
 		region := p.regionOf(provider, c, environment)
@@ -189,14 +190,14 @@ func withoutRegion(all []Place) []Place {
 	return kept
 }
 
-// prefix is the provider in the name of a type.
-func prefix(kind string) string {
+// ProviderOf is the provider in the name of a type of resources: aws, azurerm or google.
+func ProviderOf(kind string) string {
 	name, _, _ := strings.Cut(kind, "_")
 	return name
 }
 
 // regionOf is the region of a resource; empty if it has none, or the plan does not say it.
-func (p plan) regionOf(provider string, c change, environment func(string) string) string {
+func (p ShownPlan) regionOf(provider string, c ShownChange, environment func(string) string) string {
 	after := c.Change.After
 	switch provider {
 	case Azure:
@@ -205,26 +206,26 @@ func (p plan) regionOf(provider string, c change, environment func(string) strin
 		}
 	case AWS:
 		// The provider of version 6 says the region of each resource.
-		return cmp.Or(cloudtool.TextAt(after, "region"), p.setting("aws", "region"), environment("AWS_REGION"),
+		return cmp.Or(cloudtool.TextAt(after, "region"), p.Setting("aws", "region"), environment("AWS_REGION"),
 			environment("AWS_DEFAULT_REGION"))
 	case Google:
 		zone := cmp.Or(cloudtool.TextAt(after, "zone"), cloudtool.TextAt(after, "location"))
 		if strings.Count(zone, "-") == 2 { // us-central1-a
 			return zone[:strings.LastIndex(zone, "-")]
 		}
-		return cmp.Or(cloudtool.TextAt(after, "region"), zone, p.setting("google", "region"),
+		return cmp.Or(cloudtool.TextAt(after, "region"), zone, p.Setting("google", "region"),
 			environment("GOOGLE_REGION"))
 	}
 	return ""
 }
 
 // part is the subscription or the project.
-func (p plan) part(provider string, environment func(string) string) string {
+func (p ShownPlan) part(provider string, environment func(string) string) string {
 	switch provider {
 	case Azure:
-		return cmp.Or(p.setting("azurerm", "subscription_id"), environment("ARM_SUBSCRIPTION_ID"))
+		return cmp.Or(p.Setting("azurerm", "subscription_id"), environment("ARM_SUBSCRIPTION_ID"))
 	case Google:
-		return cmp.Or(p.setting("google", "project"), environment("GOOGLE_PROJECT"), environment("GOOGLE_CLOUD_PROJECT"))
+		return cmp.Or(p.Setting("google", "project"), environment("GOOGLE_PROJECT"), environment("GOOGLE_CLOUD_PROJECT"))
 	}
 	return ""
 }
@@ -236,15 +237,15 @@ type expression struct {
 }
 
 // expression reads a setting.
-func (p plan) expression(provider, name string) (e expression) {
+func (p ShownPlan) expression(provider, name string) (e expression) {
 	if json.Unmarshal(p.Configuration.Providers[provider].Expressions[name], &e) != nil {
 		return expression{}
 	}
 	return e
 }
 
-// setting is the text of a setting of a provider: a constant, or the value of a variable.
-func (p plan) setting(provider, name string) string {
+// Setting is the text of a setting of a provider: a constant, or the value of a variable.
+func (p ShownPlan) Setting(provider, name string) string {
 	e := p.expression(provider, name)
 	if text, ok := e.Value.(string); ok {
 		return text
@@ -259,7 +260,7 @@ func (p plan) setting(provider, name string) string {
 }
 
 // namespaces are the resource providers that azurerm registers.
-func (p plan) namespaces() (all []string) {
+func (p ShownPlan) namespaces() (all []string) {
 	list, _ := p.expression("azurerm", "resource_providers_to_register").Value.([]any)
 	for _, one := range list {
 		if text, ok := one.(string); ok {
@@ -271,7 +272,7 @@ func (p plan) namespaces() (all []string) {
 
 // accelerated says for each key of for_each whether the network interface with this key has accelerated networking. The
 // empty key has what all interfaces have.
-func (p plan) accelerated() map[string]*bool {
+func (p ShownPlan) accelerated() map[string]*bool {
 	all := map[string]*bool{}
 	same := true
 	var one *bool
@@ -296,7 +297,7 @@ func (p plan) accelerated() map[string]*bool {
 }
 
 // key is the key of a resource with for_each or count; empty if it has none.
-func key(c change) string {
+func key(c ShownChange) string {
 	if c.Index == nil {
 		return ""
 	}
@@ -318,7 +319,7 @@ func counted() map[string]string {
 }
 
 // add adds a resource.
-func (p *Place) add(c change, accelerated map[string]*bool) {
+func (p *Place) add(c ShownChange, accelerated map[string]*bool) {
 	after := c.Change.After
 	p.Types = append(p.Types, c.Type)
 	if kind := counted()[c.Type]; kind != "" {

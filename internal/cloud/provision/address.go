@@ -21,12 +21,18 @@ func addressParts(address string) (parts []string) {
 	return append(parts, address[from:])
 }
 
-// resourceType is the type of a resource by its address; empty for a data source.
-func resourceType(address string) string {
+// withoutModules are the parts of an address that follow its modules.
+func withoutModules(address string) []string {
 	parts := addressParts(address)
 	for len(parts) > 2 && parts[0] == "module" {
 		parts = parts[2:]
 	}
+	return parts
+}
+
+// resourceType is the type of a resource by its address; empty for a data source.
+func resourceType(address string) string {
+	parts := withoutModules(address)
 	if len(parts) != 2 || parts[0] == "data" {
 		return ""
 	}

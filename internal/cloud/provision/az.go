@@ -85,10 +85,7 @@ func (s *scripts) remove(ctx context.Context, variables []experiment.ModuleVaria
 	if err := s.run(ctx, dropFile, variables); err != nil {
 		return err
 	}
-	if err := os.Remove(s.project.own(hostsName)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return removeFile(s.project.own(hostsName))
 }
 
 // run runs a script. Its lines on standard error are shown. What it writes to standard output is only searched for
@@ -97,14 +94,11 @@ func (s *scripts) run(ctx context.Context, name string, variables []experiment.M
 	p := s.project
 	p.options.Note("sh " + name)
 	seen := &said{}
-	out := &lines{on: func(line []byte) { seen.search(line, "") }}
-	problems := &lines{on: func(line []byte) { p.options.Note(seen.line(line, "")) }}
 	err := p.run(ctx, command{
 		name: name, path: s.shell, args: []string{s.file(name)}, env: p.environment(variables), changes: true,
-		out: out, problems: problems,
+		out:      func(line []byte) { seen.search(line, "") },
+		problems: func(line []byte) { p.options.Note(seen.line(line, "")) },
 	})
-	out.flush()
-	problems.flush()
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -183,6 +177,14 @@ func (s *said) search(line []byte, about string) string {
 // failure makes the error of a program that failed.
 func (s *said) failure(command string, err error) error {
 	return failure(command, err, s.refused, append(s.last, err.Error()))
+}
+
+// removeFile removes a file, if it is there.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // emptyFile makes an empty file that only the user can read, or empties it.

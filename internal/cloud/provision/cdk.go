@@ -83,26 +83,23 @@ func (a *app) stream(
 ) error {
 	p := a.project
 	seen := &said{}
-	out := &lines{on: func(line []byte) {
-		if text := seen.search(line, stackEvent(line)); on != nil {
-			on(text)
-		}
-	}}
-	problems := &lines{on: func(line []byte) {
-		text := seen.line(line, stackEvent(line))
-		switch {
-		case on != nil:
-			on(text)
-		case strings.TrimSpace(text) != "":
-			p.options.Note(strings.TrimSpace(text))
-		}
-	}}
 	err := p.run(ctx, command{
-		name: cdkName, path: a.path, args: args, env: a.environment(variables), changes: changes, out: out,
-		problems: problems,
+		name: cdkName, path: a.path, args: args, env: a.environment(variables), changes: changes,
+		out: func(line []byte) {
+			if text := seen.search(line, stackEvent(line)); on != nil {
+				on(text)
+			}
+		},
+		problems: func(line []byte) {
+			text := seen.line(line, stackEvent(line))
+			switch {
+			case on != nil:
+				on(text)
+			case strings.TrimSpace(text) != "":
+				p.options.Note(strings.TrimSpace(text))
+			}
+		},
 	})
-	out.flush()
-	problems.flush()
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -108,13 +108,10 @@ func (p *Project) forget() error {
 	if p.record == nil {
 		return nil
 	}
-	for _, name := range stateFiles() {
-		if err := os.Remove(p.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range append(stateFiles(), recordFile) {
+		if err := removeFile(p.own(name)); err != nil {
 			return err
 		}
-	}
-	if err := os.Remove(p.own(recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	p.record, p.remove = nil, true
 	return p.unindex()

@@ -50,7 +50,7 @@ const (
 
 // lines reads the lines of a program, however its output grows.
 type lines struct {
-	// on gets each line without its end. It must not keep it.
+	// on gets each line without its end. It must not keep it. It is nil if nobody reads them.
 	on func(line []byte)
 	// part is a line whose end has not been read yet. long says that it is too long and ignored.
 	part []byte
@@ -77,7 +77,7 @@ func (l *lines) Write(data []byte) (int, error) {
 
 // end ends a line.
 func (l *lines) end() {
-	if !l.long {
+	if !l.long && l.on != nil {
 		l.on(l.part)
 	}
 	l.part, l.long = l.part[:0], false
@@ -97,13 +97,6 @@ type events struct {
 	errors []diagnostic
 	// printing is the resource whose commands have printed last; empty for none.
 	printing string
-	lines    lines
-}
-
-// Write takes the next bytes of the program's output. It never fails.
-func (e *events) Write(data []byte) (int, error) {
-	e.lines.on = e.line
-	return e.lines.Write(data)
 }
 
 // line reads one line.

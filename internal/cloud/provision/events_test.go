@@ -22,23 +22,24 @@ const recorded = `{"@level":"info","type":"version","tofu":"1.12.6","ui":"1.2"}
 
 func TestEvents(t *testing.T) {
 	for _, size := range []int{1, 7, len(recorded)} { // however the file grows
-		var lines []string
+		var texts []string
 		var add, change, remove int
 		e := &events{on: func(e event) {
 			if text := e.progress(); text != "" {
-				lines = append(lines, text)
+				texts = append(texts, text)
 			}
 			if e.Type == "change_summary" {
 				add, change, remove = e.Changes.Add, e.Changes.Change, e.Changes.Remove
 			}
 		}}
+		in := &lines{on: e.line}
 		for rest := []byte(recorded); len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			if _, err := e.Write(rest[:min(size, len(rest))]); err != nil {
+			if _, err := in.Write(rest[:min(size, len(rest))]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := "a_b.c: creating|a_b.c: still creating after 10s|a_b.c: created in 1m15s|a_b.d: failed after 2s"
-		if got := strings.Join(lines, "|"); got != want {
+		if got := strings.Join(texts, "|"); got != want {
 			t.Errorf("in pieces of %d: %s", size, got)
 		}
 		if add != 2 || change != 1 || remove != 3 {
@@ -54,15 +55,16 @@ func TestEvents(t *testing.T) {
 func TestEventsAreBounded(t *testing.T) {
 	seen := 0
 	e := &events{on: func(event) { seen++ }}
+	in := &lines{on: e.line}
 	write := func(text string) {
-		if _, err := e.Write([]byte(text)); err != nil {
+		if _, err := in.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 100 {
 		write(strings.Repeat("x", maxLine/10))
-		if len(e.lines.part) > maxLine {
-			t.Fatalf("%d bytes kept", len(e.lines.part))
+		if len(in.part) > maxLine {
+			t.Fatalf("%d bytes kept", len(in.part))
 		}
 	}
 	write("\n" + recorded)
@@ -120,16 +122,18 @@ func FuzzEvents(f *testing.F) {
 				t.Errorf("a line of %d characters", len([]rune(text)))
 			}
 		}
+		in := &lines{on: e.line}
 		for rest := data; len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			if _, err := e.Write(rest[:min(size, len(rest))]); err != nil {
+			if _, err := in.Write(rest[:min(size, len(rest))]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		whole := &events{}
-		_, _ = whole.Write(data)
-		if len(e.errors) != len(whole.errors) || !bytes.Equal(e.lines.part, whole.lines.part) {
-			t.Errorf("in pieces of %d: %d errors and %q, in one %d and %q", size, len(e.errors), e.lines.part,
-				len(whole.errors), whole.lines.part)
+		inOne := &lines{on: whole.line}
+		_, _ = inOne.Write(data)
+		if len(e.errors) != len(whole.errors) || !bytes.Equal(in.part, inOne.part) {
+			t.Errorf("in pieces of %d: %d errors and %q, in one %d and %q", size, len(e.errors), in.part,
+				len(whole.errors), inOne.part)
 		}
 		_, _ = refusal(e.errors)
 	})

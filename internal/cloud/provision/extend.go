@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"nearfar/internal/cloud/preflight"
 )
 
 // extendable fails if a plan that only renews the time of machines would delete one, or stop it. Whatever a machine got
@@ -39,15 +41,7 @@ func (plan Plan) extendable() error {
 // of EC2 whose user_data changes (resource aws_instance of hashicorp/aws, "Updates to this field will trigger a
 // stop/start of the EC2 instance by default").
 func stopped(shown []byte) ([]string, error) {
-	var plan struct {
-		Changes []struct {
-			Address, Type string
-			Change        struct {
-				Actions       []string
-				Before, After map[string]any
-			}
-		} `json:"resource_changes"`
-	}
+	var plan preflight.ShownPlan
 	if err := json.Unmarshal(shown, &plan); err != nil {
 		return nil, err
 	}

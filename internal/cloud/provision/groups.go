@@ -92,9 +92,10 @@ func (p *Project) removeGroups(ctx context.Context, m maker) (did bool, err erro
 			args = append(args, "--subscription", g.subscription)
 		}
 		seen := &said{}
-		problems := &lines{on: func(line []byte) { p.options.Note(seen.line(line, "")) }}
-		err := p.run(ctx, command{name: azName, path: path, args: args, env: os.Environ(), problems: problems, changes: true})
-		problems.flush()
+		err := p.run(ctx, command{
+			name: azName, path: path, args: args, env: os.Environ(), changes: true,
+			problems: func(line []byte) { p.options.Note(seen.line(line, "")) },
+		})
 		if err != nil {
 			return did, fmt.Errorf("az group delete --name %s: %w", g.name, err)
 		}

@@ -2,9 +2,7 @@ package provision
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,21 +56,25 @@ func (p *Project) unindex() error {
 	if err != nil {
 		return nil // then there is no index
 	}
-	if err := os.Remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return removeFile(entry)
 }
 
 // Expired finds the records of this user's machines that are past their time. Unlike List, it looks only into the
 // index: a folder from elsewhere can have a record too, and deleting expired machines runs the programs of a module.
 func Expired(now time.Time) (records []*Record, problems []error) {
-	for _, folder := range indexed() {
+	records, problems = readRecords(indexed())
+	current := func(r *Record) bool { return r.Until.IsZero() || !now.After(r.Until) }
+	return slices.DeleteFunc(records, current), problems
+}
+
+// readRecords reads the records of folders, as far as there are some.
+func readRecords(folders []string) (records []*Record, problems []error) {
+	for _, folder := range folders {
 		r, err := readRecord(folder)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
-		case r != nil && !r.Until.IsZero() && now.After(r.Until):
+		case r != nil:
 			records = append(records, r)
 		}
 	}
@@ -110,16 +112,7 @@ func List(below string) (records []*Record, problems []error) {
 		}
 	}
 	slices.Sort(folders)
-	for _, folder := range slices.Compact(folders) {
-		r, err := readRecord(folder)
-		switch {
-		case err != nil:
-			problems = append(problems, err)
-		case r != nil:
-			records = append(records, r)
-		}
-	}
-	return records, problems
+	return readRecords(slices.Compact(folders))
 }
 
 // namesIn lists the entries of a folder, at most maxListed. A folder that cannot be read has none.

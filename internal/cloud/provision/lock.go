@@ -94,18 +94,14 @@ const lookAgain = 50 * time.Millisecond
 // order. There is no time limit: a program that is killed can leave resources out of its state.
 func (p *Project) awaitProgram(ctx context.Context) error {
 	announced := false
-	kind := p.kind
+	kind, program := p.kind, (*Process)(nil)
 	if p.record != nil {
-		kind = kindOf(p.record.Tool)
+		kind, program = kindOf(p.record.Tool), p.record.Program
 	}
 	for {
 		ok, err := tryLock(p.locks.program)
 		if ok || err != nil {
 			return err
-		}
-		var program *Process
-		if p.record != nil {
-			program = p.record.Program
 		}
 		if program.ended() && !kind.leavesProcesses() {
 			return nil // a process that it has left behind has the lock

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/cloud/preflight"
 	"nearfar/internal/declare/experiment"
 )
 
@@ -82,29 +83,9 @@ func (c Cost) Dates() (oldest string, sources []string) {
 	return oldest, sources
 }
 
-// shownPlan is the part of a plan as JSON that prices need (OpenTofu documentation, "JSON Output Format").
-type shownPlan struct {
-	Variables map[string]struct {
-		Value any `json:"value"`
-	} `json:"variables"`
-	Changes []struct {
-		Address string `json:"address"`
-		Mode    string `json:"mode"`
-		Type    string `json:"type"`
-		Change  struct {
-			After map[string]any `json:"after"`
-		} `json:"change"`
-	} `json:"resource_changes"`
-	Configuration struct {
-		Providers map[string]struct {
-			Expressions map[string]json.RawMessage `json:"expressions"`
-		} `json:"provider_config"`
-	} `json:"configuration"`
-}
-
 // cost finds the prices of what is there when a plan was carried out. The experiment file's prices go before the table.
 func cost(plan []byte, given []experiment.Price) (Cost, error) {
-	var shown shownPlan
+	var shown preflight.ShownPlan
 	if err := json.Unmarshal(plan, &shown); err != nil {
 		return Cost{}, fmt.Errorf("the plan: %w", err)
 	}
@@ -112,8 +93,8 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	types, plain := billedTypes(), shown.regions()
-	special := shown.specialTemplates()
+	types, plain := billedTypes(), regions(shown)
+	special := specialTemplates(shown)
 	var c Cost
 	var providers []string // of the zones
 	for _, change := range shown.Changes {
@@ -121,7 +102,7 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 		if change.Mode == "data" || after == nil {
 			continue
 		}
-		provider := providerOf(change.Type)
+		provider := preflight.ProviderOf(change.Type)
 		if zone := cmp.Or(cloudtool.TextAt(after, "zone"), cloudtool.TextAt(after, "availability_zone")); zone != "" {
 			c.Zones, providers = append(c.Zones, zone), append(providers, provider)
 		}
@@ -132,7 +113,7 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 		}
 		item := CostItem{
 			Resource: short(change.Address), Type: change.Type,
-			Region: cmp.Or(shown.region(change.Type, after), plain[provider]),
+			Region: cmp.Or(regionOf(shown, change.Type, after), plain[provider]),
 		}
 		item.fill(attributes, after, given, t, special && provider == "aws")
 		c.Items = append(c.Items, item)
@@ -182,7 +163,7 @@ func (i *CostItem) fill(b billed, after map[string]any, given []experiment.Price
 	}
 	kind, system := i.Type, ""
 	if b.system != nil {
-		kind = providerOf(i.Type)
+		kind = preflight.ProviderOf(i.Type)
 		if system = b.system(after); special {
 			system = systemOther
 		}
@@ -195,7 +176,7 @@ func (i *CostItem) fill(b billed, after map[string]any, given []experiment.Price
 
 // specialTemplates says whether a launch template of EC2 asks for spot capacity or a host of its own. The plan does not
 // always say which machines use the template.
-func (s shownPlan) specialTemplates() bool {
+func specialTemplates(s preflight.ShownPlan) bool {
 	for _, change := range s.Changes {
 		after := change.Change.After
 		if change.Type == "aws_launch_template" && after != nil && (has(after, "instance_market_options.0") ||
@@ -208,14 +189,14 @@ func (s shownPlan) specialTemplates() bool {
 
 // regions gives for each provider the region of its resources, if all resources with a region have the same. A machine
 // in a subnet often has no region in the plan.
-func (s shownPlan) regions() map[string]string {
+func regions(s preflight.ShownPlan) map[string]string {
 	all := map[string][]string{}
 	for _, change := range s.Changes {
 		if change.Mode == "data" || change.Change.After == nil {
 			continue
 		}
-		provider := providerOf(change.Type)
-		region := s.region(change.Type, change.Change.After)
+		provider := preflight.ProviderOf(change.Type)
+		region := regionOf(s, change.Type, change.Change.After)
 		if region != "" && !slices.Contains(all[provider], region) {
 			all[provider] = append(all[provider], region)
 		}
@@ -229,15 +210,9 @@ func (s shownPlan) regions() map[string]string {
 	return only
 }
 
-// providerOf is the provider in the name of a type of resources: aws, azurerm or google.
-func providerOf(kind string) string {
-	provider, _, _ := strings.Cut(kind, "_")
-	return provider
-}
-
-// region is the region of a resource; empty if it is not known.
-func (s shownPlan) region(kind string, after map[string]any) string {
-	provider := providerOf(kind)
+// regionOf is the region of a resource; empty if it is not known.
+func regionOf(s preflight.ShownPlan, kind string, after map[string]any) string {
+	provider := preflight.ProviderOf(kind)
 	zone := cmp.Or(cloudtool.TextAt(after, "availability_zone"), cloudtool.TextAt(after, "zone"))
 	if provider == "google" {
 		zone = cmp.Or(zone, cloudtool.TextAt(after, "location")) // a zone or a region
@@ -252,17 +227,5 @@ func (s shownPlan) region(kind string, after map[string]any) string {
 	case provider == "aws" && zone != "":
 		return strings.TrimRight(zone, "abcdefghijklmnopqrstuvwxyz") // us-east-1a
 	}
-	var set struct {
-		Value      string   `json:"constant_value"`
-		References []string `json:"references"`
-	}
-	if json.Unmarshal(s.Configuration.Providers[provider].Expressions["region"], &set) != nil {
-		return ""
-	}
-	for _, reference := range set.References {
-		if name, ok := strings.CutPrefix(reference, "var."); ok && set.Value == "" {
-			set.Value, _ = s.Variables[name].Value.(string)
-		}
-	}
-	return set.Value
+	return s.Setting(provider, "region")
 }

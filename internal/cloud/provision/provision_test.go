@@ -173,8 +173,7 @@ func TestPrintedIsDiscarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	var into strings.Builder
-	o := &printed{file: file, into: &into}
+	o := &printed{file: file, into: &lines{}}
 	prints := func(n int) {
 		t.Helper()
 		if _, err := program.WriteString(strings.Repeat("x", n)); err != nil {

@@ -81,8 +81,8 @@ func (p *Project) Redeploy(ctx context.Context, agreed []string) (err error) {
 		if err == nil {
 			return p.made(ctx, t)
 		}
-		var failure *FailedError
-		if !errors.As(err, &failure) || failure.Refusal == nil || p.record.State != StateRedeploying {
+		failure, ok := errors.AsType[*FailedError](err)
+		if !ok || failure.Refusal == nil || p.record.State != StateRedeploying {
 			return p.failedAgain(ctx, t, err)
 		}
 		last, saved := p.refused(*failure.Refusal)

@@ -27,8 +27,8 @@ type command struct {
 	name, path string
 	args       []string
 	env        []string
-	// out and problems take what it writes to standard output and standard error, while it works; nil: nobody reads it.
-	out, problems io.Writer
+	// out and problems take the lines of standard output and standard error, while it works; nil: nobody reads them.
+	out, problems func(line []byte)
 	// changes says that it makes or deletes resources.
 	changes bool
 }
@@ -103,7 +103,7 @@ var errFlood = fmt.Errorf("it printed more than %d MiB", maxPrinted>>20)
 // A printed is a file in which a program writes.
 type printed struct {
 	file *os.File
-	into io.Writer
+	into *lines
 	// read is how far it was read, cut what was cut off before it was read.
 	read, cut int64
 }
@@ -149,17 +149,14 @@ type followed struct {
 // follow reads what the program writes until it has ended.
 func (p *Project) follow(ctx context.Context, c command, process *os.Process, ended <-chan error) error {
 	f := &followed{project: p, command: c, process: process}
-	for name, into := range map[string]io.Writer{outFile: c.out, errFile: c.problems} {
-		if into == nil {
-			into = io.Discard
-		}
+	for name, on := range map[string]func(line []byte){outFile: c.out, errFile: c.problems} {
 		// For writing too, because it can be cut.
 		file, err := os.OpenFile(filepath.Join(p.folder, name), os.O_RDWR, 0)
 		if err != nil {
 			return errors.Join(err, <-ended)
 		}
 		defer func() { _ = file.Close() }() // it was only read, or cut
-		f.streams = append(f.streams, &printed{file: file, into: into})
+		f.streams = append(f.streams, &printed{file: file, into: &lines{on: on}})
 	}
 	done := ctx.Done()
 	for {
@@ -243,6 +240,7 @@ func (f *followed) end(ctx context.Context, err error) error {
 			more, failed = one.next()
 		}
 		err = errors.Join(err, failed)
+		one.into.flush()
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"nearfar/internal/base/files"
@@ -90,17 +91,8 @@ func (a *app) trust(ctx context.Context, folder string) error {
 }
 
 // otherThan gives the stacks that are not among others.
-func otherThan(all, others []stack) (rest []stack) {
-	names := map[stack]bool{}
-	for _, s := range others {
-		names[s] = true
-	}
-	for _, s := range all {
-		if !names[s] {
-			rest = append(rest, s)
-		}
-	}
-	return rest
+func otherThan(all, others []stack) []stack {
+	return slices.DeleteFunc(slices.Clone(all), func(s stack) bool { return slices.Contains(others, s) })
 }
 
 // resources asks CloudFormation with aws for the resources of all known stacks. Without aws, the stacks are listed that

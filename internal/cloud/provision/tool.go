@@ -99,7 +99,7 @@ func (t *tool) environment(variables []experiment.ModuleVariable) []string {
 // stream runs the program and reads its events. The error has what the program said.
 func (t *tool) stream(ctx context.Context, c call, seen *events) error {
 	err := t.project.run(ctx, command{
-		name: t.name, path: t.path, args: c.args, env: t.environment(c.variables), out: seen, changes: c.changes,
+		name: t.name, path: t.path, args: c.args, env: t.environment(c.variables), out: seen.line, changes: c.changes,
 	})
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -192,22 +192,6 @@ func (t *tool) resources(ctx context.Context) (found Remaining, err error) {
 
 // isData says whether an address names a data source: data.x.y, or module.m.data.x.y.
 func isData(address string) bool {
-	for {
-		rest, module := strings.CutPrefix(address, "module.")
-		if !module {
-			return strings.HasPrefix(address, "data.")
-		}
-		// The name of a module has no dot, but its key can have any character.
-		if at := strings.IndexAny(rest, ".["); at < 0 {
-			return false
-		} else if rest[at] == '[' {
-			_, after, ok := strings.Cut(rest, "].")
-			if !ok {
-				return false
-			}
-			address = after
-		} else {
-			address = rest[at+1:]
-		}
-	}
+	parts := withoutModules(address)
+	return len(parts) > 1 && parts[0] == "data"
 }

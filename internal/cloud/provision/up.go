@@ -52,8 +52,8 @@ func (p *Project) Up(ctx context.Context, ask func(Plan) error) (err error) {
 		if err == nil {
 			return p.made(ctx, m)
 		}
-		var failure *FailedError
-		if !errors.As(err, &failure) || failure.Refusal == nil {
+		failure, ok := errors.AsType[*FailedError](err)
+		if !ok || failure.Refusal == nil {
 			return p.failed(ctx, m, err)
 		}
 		r := *failure.Refusal
@@ -115,8 +115,7 @@ func (a Attempt) with() string {
 
 // pause waits before the next attempt, if this was the last one of a round.
 func (p *Project) pause(ctx context.Context, attempt int) error {
-	next, choice := attempt+1, 0
-	if _, choice = p.provision.In(next); choice > 0 {
+	if _, choice := p.provision.In(attempt + 1); choice > 0 {
 		p.options.Note("next attempt with " + strings.Join(p.choice(choice), " "))
 		return nil
 	}
