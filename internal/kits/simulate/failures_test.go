@@ -168,7 +168,7 @@ func TestArmWithoutAnyFigure(t *testing.T) {
 func TestGateOfFailures(t *testing.T) {
 	t.Parallel()
 	e := equalArms(t, 1, 57)
-	rules, err := gate.Parse([]string{"rr rtt.p50 > +50%"})
+	rules, err := gate.ParseAll([]gate.Written{{Text: "rr rtt.p50 > +50%"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestGateOfFailures(t *testing.T) {
 func TestGateOfRunsThatFailAsAWhole(t *testing.T) {
 	t.Parallel()
 	e := equalArms(t, 1, 20)
-	rules, err := gate.Parse([]string{"rr rtt.p50 > +50%"})
+	rules, err := gate.ParseAll([]gate.Written{{Text: "rr rtt.p50 > +50%"}})
 	if err != nil {
 		t.Fatal(err)
 	}

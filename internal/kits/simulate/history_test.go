@@ -53,7 +53,7 @@ func (w twoRuns) gate(t *testing.T, base, other []float64, scatter stats.Scatter
 		t.Fatal(err)
 	}
 	c.UseScatter(func(*contrast.Side, string, string, answer.Quantity) stats.Scatter { return scatter })
-	rules, err := gate.Parse([]string{rule})
+	rules, err := gate.ParseAll([]gate.Written{{Text: rule}})
 	if err != nil {
 		t.Fatal(err)
 	}

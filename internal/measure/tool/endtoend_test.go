@@ -15,6 +15,7 @@ import (
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/hosttest"
 	"nearfar/internal/onhost/host"
 )
 
@@ -69,7 +70,7 @@ func TestPlansOverLoopback(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.w.Name, func(t *testing.T) {
-			plan, err := test.tool.Plan(test.w, at(test.address))
+			plan, err := test.tool.Plan(test.w, withFreePorts(t, test.address))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,6 +107,13 @@ func words(c Command) []string {
 		line = append([]string{"/proc/self/exe"}, line[1:]...)
 	}
 	return line
+}
+
+// withFreePorts is a client and a server at an address, on ports that no other test uses.
+func withFreePorts(t *testing.T, address string) host.Pair {
+	pair := at(address)
+	pair.Server.Port = hosttest.Loopback(t, "server").Port
+	return pair
 }
 
 // carryOut runs a plan: server, wait for its socket, client.
@@ -362,7 +370,7 @@ func TestFailures(t *testing.T) {
 		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second},
 			"failed to connect"},
 	} {
-		plan, err := test.tool.Plan(test.w, at("127.0.0.1"))
+		plan, err := test.tool.Plan(test.w, withFreePorts(t, "127.0.0.1"))
 		if err != nil {
 			t.Fatal(err)
 		}
