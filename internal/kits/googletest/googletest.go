@@ -49,9 +49,8 @@ type Cloud struct {
 	pending    []*operation
 	// requested are operations by the identifiers of requests.
 	requested map[string]*operation
-	// exhausted are zones without capacity, by zone and type of machine; topologies is whether machines tell theirs.
-	exhausted  map[string]bool
-	topologies bool
+	// exhausted are zones without capacity, by zone and type of machine.
+	exhausted map[string]bool
 	// limits are the limits of quotas.
 	limits map[string]float64
 	// duration is how long an operation takes.
@@ -61,7 +60,6 @@ type Cloud struct {
 	// disabled is whether the project does not use the API.
 	disabled bool
 	last     int
-	requests []string
 }
 
 // New starts a cloud with one project, in which there is nothing. Answers that the discovery document does not allow
@@ -71,7 +69,7 @@ func New(t testing.TB) *Cloud {
 	const brief = 20 * time.Millisecond
 	c := &Cloud{
 		t: t, document: discovery.Compute(), resources: map[string]object{}, operations: map[string]*operation{},
-		requested: map[string]*operation{}, exhausted: map[string]bool{}, topologies: true, limits: defaultLimits(),
+		requested: map[string]*operation{}, exhausted: map[string]bool{}, limits: defaultLimits(),
 		duration: brief, pageSize: 500, last: 1000,
 	}
 	c.catalogue()
@@ -140,13 +138,6 @@ func (c *Cloud) Disable() {
 	c.disabled = true
 }
 
-// HideTopology says that machines tell no physical topology, as most types do.
-func (c *Cloud) HideTopology() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.topologies = false
-}
-
 // Pages sets how many resources a page of a list has at most.
 func (c *Cloud) Pages(size int) {
 	c.mu.Lock()
@@ -170,13 +161,6 @@ func (c *Cloud) Busy() (links []string) {
 		links = append(links, textAt(o.shown, "targetLink"))
 	}
 	return links
-}
-
-// Requests lists the methods and paths of all requests, without questions about operations.
-func (c *Cloud) Requests() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.requests)
 }
 
 // paths are the paths of all resources, in order.

@@ -350,13 +350,12 @@ func (c *Cloud) place(path string, r object) *failure {
 		block = fmt.Sprint(links[0])
 	}
 	hash := func(of string) string { return fmt.Sprintf("%x", []byte(fingerprint(of)))[:16] }
-	status := object{"scheduling": object{}}
-	if c.topologies {
-		status["physicalHost"] = "/" + hash(block) + "/" + hash(block+"s") + "/" + hash(path)
-		status["physicalHostTopology"] = object{
+	r["resourceStatus"] = object{
+		"scheduling":   object{},
+		"physicalHost": "/" + hash(block) + "/" + hash(block+"s") + "/" + hash(path),
+		"physicalHostTopology": object{
 			"cluster": zone + "-cluster-1", "block": hash(block), "subblock": hash(block + "s"), "host": hash(path),
-		}
+		},
 	}
-	r["resourceStatus"] = status
 	return nil
 }

@@ -76,9 +76,6 @@ func (c *Cloud) answer(r *http.Request, data []byte) answer {
 	}
 	k := call{path: path, parameters: parameters, query: query}
 	k.kind, k.verb, _ = strings.Cut(method, ".")
-	if !strings.HasSuffix(k.kind, "Operations") {
-		c.requests = append(c.requests, r.Method+" "+path)
-	}
 	// The text is that of https://github.com/hashicorp/terraform/issues/27658, the form that of
 	// https://github.com/googleapis/google-api-php-client/issues/2479.
 	if r.Header.Get("Authorization") != "Bearer "+Token {

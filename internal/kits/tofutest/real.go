@@ -39,19 +39,23 @@ func NewReal(t testing.TB, kind string) *Real {
 	if err != nil {
 		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
 	}
-	stand, err := ReadStandIn(kind)
+	versions, err := Versions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := filepath.Glob(filepath.Join(mirror, "*", "hashicorp", kind, stand.Version,
+	version := versions[kind]
+	if version == "" {
+		t.Fatalf("%s has no stand-in", kind)
+	}
+	found, err := filepath.Glob(filepath.Join(mirror, "*", "hashicorp", kind, version,
 		runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-"+kind+"*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(found) == 0 {
-		t.Skipf("hashicorp/%s %s is not in %s: `make providers PROVIDERS=%[1]s` downloads it", kind, stand.Version, mirror)
+		t.Skipf("hashicorp/%s %s is not in %s: `make providers PROVIDERS=%[1]s` downloads it", kind, version, mirror)
 	}
-	r := &Real{t: t, Kind: kind, Version: stand.Version, config: filepath.Join(t.TempDir(), "tofu.rc"),
+	r := &Real{t: t, Kind: kind, Version: version, config: filepath.Join(t.TempDir(), "tofu.rc"),
 		programs: programs}
 	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror { path = %q }\n}\n", mirror)
 	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {

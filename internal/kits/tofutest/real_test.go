@@ -13,11 +13,7 @@ import (
 
 // The real providers accept the modules of all labs, and the modules' own tests pass with the real schemas.
 func TestProvidersValidate(t *testing.T) {
-	kinds, err := tofutest.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range kinds {
+	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			real := tofutest.NewReal(t, kind)
 			for _, lab := range real.Labs() {

@@ -39,16 +39,16 @@ func NewProviders(t testing.TB) *Providers {
 	if err != nil {
 		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
 	}
-	root, err := moduleroot.Find()
+	p := &Providers{t: t, Folder: t.TempDir(), programs: programs}
+	if p.schemas, err = schemaFolder(); err != nil {
+		t.Fatal(err)
+	}
+	versions, err := Versions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Providers{t: t, Folder: t.TempDir(), programs: programs}
-	if p.schemas, err = filepath.Abs(filepath.Join(root, "internal", "kits", "tofutest", "schema")); err != nil {
-		t.Fatal(err)
-	}
 	mirror := filepath.Join(p.Folder, "mirror")
-	for kind, version := range p.versions() {
+	for kind, version := range versions {
 		name := fmt.Sprintf("registry.opentofu.org/hashicorp/%s/%s/%s_%s/terraform-provider-%[1]s_v%[2]s", kind,
 			version, runtime.GOOS, runtime.GOARCH)
 		path := filepath.Join(mirror, filepath.FromSlash(name))
@@ -68,31 +68,43 @@ func NewProviders(t testing.TB) *Providers {
 	return p
 }
 
-// versions gives the version of each provider.
-func (p *Providers) versions() map[string]string {
-	p.t.Helper()
-	versions := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(p.schemas, "*", "*.json"))
+// schemaFolder is the folder with a folder of schemas for each stand-in.
+func schemaFolder() (string, error) {
+	root, err := moduleroot.Find()
 	if err != nil {
-		p.t.Fatal(err)
+		return "", err
 	}
+	return filepath.Abs(filepath.Join(root, "internal", "kits", "tofutest", "schema"))
+}
+
+// Versions are the versions of the providers that have a stand-in, by their names, such as azurerm.
+func Versions() (map[string]string, error) {
+	folder, err := schemaFolder()
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
 	for _, file := range files {
 		var read struct{ Version, Source string }
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &read)
 		}
-		if err != nil {
-			p.t.Fatalf("%s: %v", file, err)
+		if err == nil && read.Source == "" {
+			err = errors.New("it does not say where the schemas come from")
 		}
-		if read.Source == "" {
-			p.t.Errorf("%s does not say where the schemas come from", file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if kind := filepath.Base(filepath.Dir(file)); versions[kind] == "" {
 			versions[kind] = read.Version
 		}
 	}
-	return versions
+	return versions, nil
 }
 
 // Env is the environment with which OpenTofu is found and finds the providers, as NAME=VALUE.

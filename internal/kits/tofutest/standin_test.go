@@ -44,14 +44,10 @@ func factsFile(kind string) string { return filepath.Join("facts", kind+".txt") 
 // The stand-ins have the schemas that were recorded from the real providers, all of them and no others.
 func TestStandInsAreAsRecorded(t *testing.T) {
 	t.Parallel()
-	kinds, err := tofutest.Kinds()
-	if err != nil || len(kinds) == 0 {
-		t.Fatal(kinds, err)
-	}
-	for _, kind := range kinds {
+	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			stand, err := tofutest.ReadStandIn(kind)
+			stand, err := ReadStandIn(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +78,7 @@ func TestStandInsAreAsRecorded(t *testing.T) {
 // A changed argument is seen: whether it is required, its type, how often a block can be there, and one that is gone.
 func TestChangedSchemaIsSeen(t *testing.T) {
 	t.Parallel()
-	stand, err := tofutest.ReadStandIn("azurerm")
+	stand, err := ReadStandIn("azurerm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +103,7 @@ func TestChangedSchemaIsSeen(t *testing.T) {
 			t.Errorf("the schema has no %s", old)
 			continue
 		}
-		var ours tofutest.Schema
+		var ours Schema
 		if err := json.Unmarshal([]byte(strings.Replace(string(text), old, changed.with, 1)), &ours); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +111,7 @@ func TestChangedSchemaIsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Join(tofutest.Disagreements(ours, real), "\n")
+		said := strings.Join(Disagreements(ours, real), "\n")
 		if sum == was || !strings.Contains(said, changed.says) {
 			t.Errorf("%s in place of %s: %q, want %q", changed.with, old, said, changed.says)
 		}
@@ -124,15 +120,11 @@ func TestChangedSchemaIsSeen(t *testing.T) {
 
 // The real providers have the schemas of the stand-ins. With -update, the stand-ins get theirs.
 func TestProvidersSchemas(t *testing.T) {
-	kinds, err := tofutest.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range kinds {
+	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
 			real := tofutest.NewReal(t, kind)
 			theirs := realSchemas(t, real)
-			stand, err := tofutest.ReadStandIn(kind)
+			stand, err := ReadStandIn(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +139,7 @@ func TestProvidersSchemas(t *testing.T) {
 					t.Errorf("%s: hashicorp/%s %s does not have it", name, kind, real.Version)
 					continue
 				}
-				for _, line := range tofutest.Disagreements(ours, schema) {
+				for _, line := range Disagreements(ours, schema) {
 					t.Errorf("%s: %s", name, line)
 				}
 			}
@@ -156,11 +148,11 @@ func TestProvidersSchemas(t *testing.T) {
 }
 
 // realSchemas are the schemas of a real provider.
-func realSchemas(t *testing.T, real *tofutest.Real) tofutest.Schemas {
+func realSchemas(t *testing.T, real *tofutest.Real) Schemas {
 	t.Helper()
 	module := real.Module(t, real.Labs()[0])
 	var read struct {
-		Schemas map[string]tofutest.Schemas `json:"provider_schemas"`
+		Schemas map[string]Schemas `json:"provider_schemas"`
 	}
 	if err := json.Unmarshal(module.Output("providers", "schema", "-json"), &read); err != nil {
 		t.Fatal(err)
@@ -171,17 +163,17 @@ func realSchemas(t *testing.T, real *tofutest.Real) tofutest.Schemas {
 		}
 	}
 	t.Fatalf("`tofu providers schema` knows no hashicorp/%s", real.Kind)
-	return tofutest.Schemas{}
+	return Schemas{}
 }
 
 // write writes the schemas of what the stand-in has, or what the labs use, and their hashes.
-func write(t *testing.T, real *tofutest.Real, stand tofutest.StandIn, theirs tofutest.Schemas) {
+func write(t *testing.T, real *tofutest.Real, stand StandIn, theirs Schemas) {
 	t.Helper()
-	kept := tofutest.StandIn{
+	kept := StandIn{
 		Source: fmt.Sprintf("Written by `go test -run TestProvidersSchemas ./internal/kits/tofutest -update` from "+
 			"`tofu providers schema -json` of hashicorp/%s %s, without texts. Only what labs/ uses.", real.Kind, real.Version),
 		Version: real.Version,
-		Schemas: tofutest.Schemas{Provider: theirs.Provider},
+		Schemas: Schemas{Provider: theirs.Provider},
 	}
 	recorded := []string{
 		"# The SHA-256 of schemas of hashicorp/" + real.Kind + ", without texts. See docs/development.md.\n",
@@ -211,7 +203,7 @@ func write(t *testing.T, real *tofutest.Real, stand tofutest.StandIn, theirs tof
 	line("source", kept.Source, ",")
 	line("version", kept.Version, ",")
 	line("provider", kept.Provider, ",")
-	section := func(name string, ours, theirs map[string]tofutest.Schema, end string) {
+	section := func(name string, ours, theirs map[string]Schema, end string) {
 		fmt.Fprintf(&text, "%q: {\n", name)
 		names := slices.Sorted(maps.Keys(ours))
 		for i, one := range names {

@@ -1,4 +1,4 @@
-package tofutest
+package tofutest_test
 
 import (
 	"crypto/sha256"
@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
-	"nearfar/internal/kits/moduleroot"
+	"nearfar/internal/kits/tofutest"
 )
 
 // A Block is what `tofu providers schema -json` says of the arguments of a provider, a resource or a data source, apart
@@ -77,13 +78,9 @@ type StandIn struct {
 // ReadStandIn reads the schemas of a stand-in, such as azurerm: all files of its folder.
 func ReadStandIn(kind string) (StandIn, error) {
 	all := StandIn{Schemas: Schemas{Resources: map[string]Schema{}, Data: map[string]Schema{}}}
-	folder, err := schemaFolder(kind)
-	if err != nil {
-		return all, err
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	files, err := filepath.Glob(filepath.Join("schema", kind, "*.json"))
 	if err != nil || len(files) == 0 {
-		return all, fmt.Errorf("no file %s/*.json (%w)", folder, err)
+		return all, fmt.Errorf("no file schema/%s/*.json (%w)", kind, err)
 	}
 	for _, file := range files {
 		var one StandIn
@@ -104,25 +101,6 @@ func ReadStandIn(kind string) (StandIn, error) {
 		maps.Copy(all.Data, one.Data)
 	}
 	return all, nil
-}
-
-// schemaFolder is the folder with the schemas of a stand-in.
-func schemaFolder(kind string) (string, error) {
-	root, err := moduleroot.Find()
-	return filepath.Join(root, "internal", "kits", "tofutest", "schema", kind), err
-}
-
-// Kinds are the names of the providers that have a stand-in.
-func Kinds() (kinds []string, err error) {
-	folder, err := schemaFolder("*")
-	if err != nil {
-		return nil, err
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	for _, file := range files {
-		kinds = append(kinds, filepath.Base(filepath.Dir(file)))
-	}
-	return slices.Compact(kinds), err
 }
 
 // Sum is a hash of a schema: two schemas with the same arguments, types, nesting and limits have the same.
@@ -179,4 +157,14 @@ func (b Block) lines(path string, into map[string]string) {
 		into[path+name] = fmt.Sprintf("%s of %d to %d blocks", n.Nesting, n.Min, n.Max)
 		n.Block.lines(path+name+".", into)
 	}
+}
+
+// kinds are the names of the providers that have a stand-in.
+func kinds(t *testing.T) []string {
+	t.Helper()
+	versions, err := tofutest.Versions()
+	if err != nil || len(versions) == 0 {
+		t.Fatal(versions, err)
+	}
+	return slices.Sorted(maps.Keys(versions))
 }
