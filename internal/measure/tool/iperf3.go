@@ -45,31 +45,22 @@ func iperf3Program() program {
 }
 
 // Iperf3 is ESnet's iperf3.
-type Iperf3 struct{}
+type Iperf3 struct{ known }
 
 // NewIperf3 makes the tool.
-func NewIperf3() *Iperf3 { return &Iperf3{} }
-
-// Name is what an experiment file calls it.
-func (*Iperf3) Name() string { return iperf3Name }
-
-// Probe asks for the version.
-func (*Iperf3) Probe() Probe {
-	return probe(iperf3Version, []string{"iperf3"}, "iperf3", "--version")
+func NewIperf3() *Iperf3 {
+	return &Iperf3{known{iperf3Name, probe(iperf3Version, []string{"iperf3"}, "iperf3", "--version")}}
 }
 
 // Plan gives a server that ends after one client, and a client that prints JSON. Window and warm-up (-O, left out of
 // the figures) are whole seconds: iperf3 reads 0.5 as 0, which means forever.
 func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(iperf3Program(), w, pair); err != nil {
+	bind, dial, err := addressesFor(iperf3Program(), w, pair)
+	if err != nil {
 		return Plan{}, err
 	}
 	seconds, omit := whole(w.Duration), int(w.Warmup/time.Second)
 	connections := max(1, w.Connections)
-	bind, dial, err := addressesFor(w, pair)
-	if err != nil {
-		return Plan{}, err
-	}
 	data := pair.Server.Ports().Data // for iperf3's control connection too
 	port := strconv.Itoa(data)
 	client := []string{"iperf3", "-J", "-c", dial.String(), "-p", port, "-t", strconv.Itoa(seconds),

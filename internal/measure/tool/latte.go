@@ -42,24 +42,17 @@ func latteProgram() program {
 }
 
 // Latte is Microsoft's latte, which runs on Windows.
-type Latte struct{}
+type Latte struct{ known }
 
-// NewLatte makes the tool.
-func NewLatte() *Latte { return &Latte{} }
-
-// Name is what an experiment file calls it.
-func (*Latte) Name() string { return latteName }
-
-// Probe asks for the program alone: latte does not print its version.
-func (*Latte) Probe() Probe { return Probe{Programs: []string{"latte"}} }
+// NewLatte makes the tool. It is asked for the program alone: latte does not print its version.
+func NewLatte() *Latte {
+	return &Latte{known{latteName, Probe{Programs: []string{"latte"}}}}
+}
 
 // Plan gives the same command line for both sides, with -c for the client. Both sides end after the same
 // time, or after the same number of round trips. There is no warm-up.
 func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(latteProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	bind, dial, err := addressesFor(w, pair)
+	bind, dial, err := addressesFor(latteProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}

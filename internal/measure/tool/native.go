@@ -132,16 +132,13 @@ func (n *Native) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 
 // plan gives the command lines of a session on a control port and a data port.
 func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) (Plan, error) {
-	if err := check(nativeProgram(), w, pair); err != nil {
+	bind, dial, err := addressesFor(nativeProgram(), w, pair)
+	if err != nil {
 		return Plan{}, err
 	}
 	p, err := nativeParams(w)
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", nativeName, err)
-	}
-	bind, dial, err := addressesFor(w, pair)
-	if err != nil {
-		return Plan{}, err
 	}
 	at := func(ip netip.Addr) string { return netip.AddrPortFrom(ip, uint16(control)).String() }
 	stdin := []byte(n.secret + "\n")

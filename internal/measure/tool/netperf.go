@@ -54,19 +54,15 @@ const netperfSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRE
 
 // Netperf is Rick Jones' netperf, with its netserver.
 type Netperf struct {
+	known
 	// passphrase draws the passphrase of one trial.
 	passphrase func() string
 }
 
 // NewNetperf makes the tool.
-func NewNetperf() *Netperf { return &Netperf{passphrase: rand.Text} }
-
-// Name is what an experiment file calls it.
-func (*Netperf) Name() string { return netperfName }
-
-// Probe asks for the version.
-func (*Netperf) Probe() Probe {
-	return probe(netperfVersion, []string{"netperf", "netserver"}, "netperf", "-V")
+func NewNetperf() *Netperf {
+	version := probe(netperfVersion, []string{"netperf", "netserver"}, "netperf", "-V")
+	return &Netperf{known: known{netperfName, version}, passphrase: rand.Text}
 }
 
 // Plan gives a netserver and a client that prints selected values as KEY=value lines. The netserver runs in the
@@ -77,14 +73,11 @@ func (*Netperf) Probe() Probe {
 // A client can tell netserver what to do, and to send it the content of files. So netserver is left no files but the
 // system's libraries, and takes only clients with the passphrase of this trial (-Z), which travels unencrypted.
 func (n *Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(netperfProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	test := strings.ToUpper(w.Protocol + "_" + w.Mode)
-	bind, dial, err := addressesFor(w, pair)
+	bind, dial, err := addressesFor(netperfProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
+	test := strings.ToUpper(w.Protocol + "_" + w.Mode)
 	family := "4"
 	if dial.Is6() {
 		family = "6"

@@ -47,30 +47,21 @@ func ntttcpProgram() program {
 }
 
 // Ntttcp is Microsoft's ntttcp, for Windows and for Linux.
-type Ntttcp struct{}
+type Ntttcp struct{ known }
 
-// NewNtttcp makes the tool.
-func NewNtttcp() *Ntttcp { return &Ntttcp{} }
-
-// Name is what an experiment file calls it.
-func (*Ntttcp) Name() string { return ntttcpName }
+// NewNtttcp makes the tool. It is asked for the usage: both variants print their version before it.
+func NewNtttcp() *Ntttcp {
+	return &Ntttcp{known{ntttcpName, probe(ntttcpPrintedVersion, []string{"ntttcp"}, "ntttcp", "-?")}}
+}
 
 var ntttcpPrintedVersion = lazyregexp.New(`(?m)^(?:Copyright Version|NTTTCP for Linux) (\S+)`)
-
-// Probe asks for the usage: both variants print their version before it.
-func (*Ntttcp) Probe() Probe {
-	return probe(ntttcpPrintedVersion, []string{"ntttcp"}, "ntttcp", "-?")
-}
 
 // Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a separate
 // connection, which would need further ports; only in this way can Windows and Linux measure with each other. Both
 // sides start counting when the data connections are made. They run for the warm-up, the window, and one second more,
 // in which the sender continues. Both end by themselves.
 func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(ntttcpProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	bind, dial, err := addressesFor(w, pair)
+	bind, dial, err := addressesFor(ntttcpProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}

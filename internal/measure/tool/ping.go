@@ -42,31 +42,22 @@ func pingProgram() program {
 }
 
 // Ping is the ping of iputils.
-type Ping struct{}
+type Ping struct{ known }
 
 // NewPing makes the tool.
-func NewPing() *Ping { return &Ping{} }
-
-// Name is what an experiment file calls it.
-func (*Ping) Name() string { return pingName }
-
-// Probe asks for the version.
-func (*Ping) Probe() Probe {
-	return probe(pingVersion, []string{"ping"}, "ping", "-V")
+func NewPing() *Ping {
+	return &Ping{known{pingName, probe(pingVersion, []string{"ping"}, "ping", "-V")}}
 }
 
 // Plan gives a ping that sends as many requests as fit into the duration at the interval, and prints a line for each
 // reply. Percentiles are computed from these lines. There is no warm-up: the first reply, which waits for address
 // resolution, is in the figures.
 func (*Ping) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(pingProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	count := w.Duration / w.Interval
-	_, ip, err := addressesFor(w, pair)
+	_, ip, err := addressesFor(pingProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
+	count := w.Duration / w.Interval
 	if pair.Client.System.OS == windows {
 		return windowsPingPlan(w, ip)
 	}

@@ -50,26 +50,17 @@ func qperfProgram() program {
 }
 
 // Qperf is Johann George's qperf, with its tests of sockets.
-type Qperf struct{}
+type Qperf struct{ known }
 
 // NewQperf makes the tool.
-func NewQperf() *Qperf { return &Qperf{} }
-
-// Name is what an experiment file calls it.
-func (*Qperf) Name() string { return qperfName }
-
-// Probe asks for the version.
-func (*Qperf) Probe() Probe {
-	return probe(qperfVersion, []string{"qperf"}, "qperf", "--version")
+func NewQperf() *Qperf {
+	return &Qperf{known{qperfName, probe(qperfVersion, []string{"qperf"}, "qperf", "--version")}}
 }
 
 // Plan gives a server and a client that prints all digits, without prefixes of units, and its counts of messages. The
 // server listens on all addresses: qperf has no option to choose one.
 func (*Qperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(qperfProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	_, dial, err := addressesFor(w, pair)
+	_, dial, err := addressesFor(qperfProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}

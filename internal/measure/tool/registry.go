@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"net/netip"
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -44,13 +45,32 @@ func Declared() experiment.Tools {
 	return declared
 }
 
-// check says which part of a workload a tool cannot do: the limits are in the tool's declaration. It also says which
-// host has a system on which nearfar does not run the tool.
-func check(p program, w experiment.Workload, pair host.Pair) error {
+// known is what nearfar knows of a tool on every host.
+type known struct {
+	name  string
+	probe Probe
+}
+
+// Name is what an experiment file calls the tool.
+func (k known) Name() string { return k.name }
+
+// Probe says how to find the tool and its version.
+func (k known) Probe() Probe { return k.probe }
+
+// addressesFor says which address the server of a tool binds and which one the client dials, of the workload's version
+// of IP. An error says which part of the workload the tool cannot do, by the limits of its declaration, or which host
+// has a system on which nearfar does not run the tool.
+func addressesFor(p program, w experiment.Workload, pair host.Pair) (bind, dial netip.Addr, err error) {
 	if err := p.declared.Check(w); err != nil {
-		return fmt.Errorf("workload %s: %w", w.Name, err)
+		return bind, dial, fmt.Errorf("workload %s: %w", w.Name, err)
 	}
-	return p.runsOn(w, pair)
+	if err := p.runsOn(w, pair); err != nil {
+		return bind, dial, err
+	}
+	if bind, dial, err = pair.Addresses(w.IP); err != nil {
+		return bind, dial, fmt.Errorf("workload %s: %w", w.Name, err)
+	}
+	return bind, dial, nil
 }
 
 // Registry holds the tools that can be run, in the order in which they were given.

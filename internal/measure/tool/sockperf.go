@@ -60,27 +60,18 @@ func sockperfProgram() program {
 }
 
 // Sockperf is Mellanox' (NVIDIA's) sockperf.
-type Sockperf struct{}
+type Sockperf struct{ known }
 
 // NewSockperf makes the tool.
-func NewSockperf() *Sockperf { return &Sockperf{} }
-
-// Name is what an experiment file calls it.
-func (*Sockperf) Name() string { return sockperfName }
-
-// Probe asks for the version.
-func (*Sockperf) Probe() Probe {
-	return probe(sockperfVersion, []string{"sockperf"}, "sockperf", "--version")
+func NewSockperf() *Sockperf {
+	return &Sockperf{known{sockperfName, probe(sockperfVersion, []string{"sockperf"}, "sockperf", "--version")}}
 }
 
 // Plan gives a server, and a client that reports the full round trip (rr, load) or the rate at which it sent
 // (messages). sockperf takes whole seconds and leaves 450 ms out of its latencies, so it runs one second longer than
 // the window that was asked for. throughput leaves nothing out.
 func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(sockperfProgram(), w, pair); err != nil {
-		return Plan{}, err
-	}
-	bind, dial, err := addressesFor(w, pair)
+	bind, dial, err := addressesFor(sockperfProgram(), w, pair)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -5,7 +5,6 @@
 package tool
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -155,14 +154,6 @@ type Output struct {
 	ServerStdout, ServerStderr []byte
 	// ExitCode is the client's; 0 for an output recorded elsewhere.
 	ExitCode int
-}
-
-// addressesFor says which address the server binds and which one the client dials, of the workload's version of IP.
-func addressesFor(w experiment.Workload, pair host.Pair) (bind, dial netip.Addr, err error) {
-	if bind, dial, err = pair.Addresses(w.IP); err != nil {
-		return bind, dial, fmt.Errorf("workload %s: %w", w.Name, err)
-	}
-	return bind, dial, nil
 }
 
 // Probe says how to find out whether a tool is on a host, and in which version.
