@@ -4,6 +4,7 @@
 package prose
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -65,4 +66,20 @@ func Shorten(text string, most int) string {
 func Markdown(text string) string {
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_",
 		"`", "\\`", "[", "\\[", "]", "\\]").Replace(text)
+}
+
+// Plural writes a number of things: "1 trial", "3 trials".
+func Plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+// InBrackets writes a remark that follows a text: " (remark)"; nothing if there is none.
+func InBrackets(remark string) string {
+	if remark == "" {
+		return ""
+	}
+	return " (" + remark + ")"
 }

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"math"
 
 	"nearfar/internal/declare/result"
@@ -39,10 +40,7 @@ func (j Bounded) Headline(sides Sides) string {
 	t := teller{a: a, sides: func(Finding) Sides { return sides }}
 	opening := always(j.Opening + ": ")
 	if j.Figure == nil || j.Interval == nil {
-		reason := j.Reason
-		if reason == "" {
-			reason = "there is no interval"
-		}
+		reason := cmp.Or(j.Reason, "there is no interval")
 		return sentence([]part{opening, always(t.where(f)), {text: " " + uncapital(sides.With), drop: dropRate},
 			{text: ", " + reason, drop: dropBaseline, short: " cannot be judged"}, always(".")}, MostWords)
 	}

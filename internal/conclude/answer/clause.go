@@ -1,11 +1,13 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
 )
 
@@ -199,11 +201,7 @@ func (t teller) interval(f Finding, r rounding) string {
 	if f.Interval == nil || f.Difference == nil {
 		return ""
 	}
-	text := r.between(f.Interval, *f.Difference < 0)
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
+	return prose.InBrackets(r.between(f.Interval, *f.Difference < 0))
 }
 
 // failures says how much more often trials fail.
@@ -293,9 +291,7 @@ func (t teller) same(these []Finding, headline bool) []part {
 	known = known && !math.IsInf(bound, 0) && bound > 0
 	bound = atLeast(bound)
 	if headline && hull[0] <= hull[1] {
-		if text := roundingOf(first.Quantity, bound, &hull).between(&hull, false); text != "" {
-			parts = append(parts, always(" ("+text+")"))
-		}
+		parts = append(parts, always(prose.InBrackets(roundingOf(first.Quantity, bound, &hull).between(&hull, false))))
 	}
 	level, r := t.level(first), roundingOf(first.Quantity, bound, nil)
 	switch {
@@ -350,10 +346,7 @@ func (t teller) names(these []Finding) string {
 
 // level is the baseline's figure; 0 if it is not known.
 func (t teller) level(f Finding) float64 {
-	workload := f.Workload
-	if f.BaselineWorkload != "" {
-		workload = f.BaselineWorkload
-	}
+	workload := cmp.Or(f.BaselineWorkload, f.Workload)
 	for _, b := range t.a.Arms {
 		of := b.Arm == f.Baseline && b.Workload == workload && b.Quantity == f.Quantity
 		if of && (b.Side == "" || len(t.a.Sources) == 0 || b.Side == t.a.Sources[0].Side) {
@@ -423,13 +416,9 @@ func (t teller) tooFew(these []Finding) []part {
 // refused says that arms do not measure the same thing as the baseline.
 func (t teller) refused(these []Finding) []part {
 	first := these[0]
-	reason := ""
-	if r := shared(these); r != "" {
-		reason = " (" + r + ")"
-	}
 	return []part{always("No answer: "), {text: t.where(first) + " ", drop: dropRate},
 		always(uncapital(t.names(these)) + " cannot be compared"), {text: " " + t.sides(first).Than, drop: dropBaseline},
-		{text: reason, drop: dropRelative}}
+		{text: prose.InBrackets(shared(these)), drop: dropRelative}}
 }
 
 // shared is the common reason of these findings; empty if they have several.

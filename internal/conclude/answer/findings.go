@@ -386,10 +386,3 @@ func WithInterval(c Comparison) string {
 	}
 	return text
 }
-
-func reasons(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return " (" + reason + ")"
-}

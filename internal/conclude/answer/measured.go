@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -64,11 +65,7 @@ func (a *Answer) SetProtocols(of func(side, arm, workload string) string) {
 		sides = [2]string{a.Sources[0].Side, a.Sources[1].Side}
 	}
 	protocols := func(c Comparison) (arm, baseline string) {
-		other := c.Workload
-		if c.BaselineWorkload != "" {
-			other = c.BaselineWorkload
-		}
-		return of(sides[1], c.Arm, c.Workload), of(sides[0], c.Baseline, other)
+		return of(sides[1], c.Arm, c.Workload), of(sides[0], c.Baseline, cmp.Or(c.BaselineWorkload, c.Workload))
 	}
 	if !slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
 		arm, baseline := protocols(c)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
 )
@@ -117,7 +118,7 @@ func (t *telling) headline(lead int) string {
 		parts[0].text = "On a busy machine, " + uncapital(parts[0].text)
 	}
 	if f.inItsTableAlone() && !t.a.askedAbout(f) {
-		parts[0].text = "Not sure among " + plural(len(t.a.Findings), "figure") + ": " + uncapital(parts[0].text)
+		parts[0].text = "Not sure among " + prose.Plural(len(t.a.Findings), "figure") + ": " + uncapital(parts[0].text)
 	}
 	return sentence(append(f.qualified(parts), always(".")), MostWords)
 }
@@ -153,7 +154,7 @@ func (t *telling) notClaimable(f Finding) string {
 		of = " in " + t.where(f)
 	}
 	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s if judged alone.",
-		of, plural(len(t.a.Findings), "figure"), verb(len(t.a.Findings), "was", "were"), differ,
+		of, prose.Plural(len(t.a.Findings), "figure"), verb(len(t.a.Findings), "was", "were"), differ,
 		verb(differ, "differs", "differ"))
 }
 
@@ -263,7 +264,7 @@ func (t *telling) rest(i int, say func([]part)) {
 		say(t.tooFew(t.single(i)))
 	case refused:
 		say([]part{always("Not comparable: " + t.where(f) + " " + uncapital(t.names(t.all(i)))),
-			always(reasons(f.Reason))})
+			always(prose.InBrackets(f.Reason))})
 	}
 }
 
@@ -338,7 +339,7 @@ func (t *telling) left() string {
 	case len(parts) == 0:
 		return fmt.Sprintf("%d more below.", left)
 	case differ == left:
-		return plural(left, "more difference") + " below."
+		return prose.Plural(left, "more difference") + " below."
 	}
 	return fmt.Sprintf("%d more below: %s.", left, strings.Join(parts, ", "))
 }
@@ -494,20 +495,20 @@ func (t *telling) count(f Finding) string {
 		if blocks == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s of %d arms", plural(blocks, "block"), len(arms))
+		return fmt.Sprintf("%s of %d arms", prose.Plural(blocks, "block"), len(arms))
 	}
 	c, ok := t.comparison(f)
 	switch {
 	case !ok:
 		return ""
 	case c.Deployments != nil:
-		return plural(c.Deployments.Used, "deployment")
+		return prose.Plural(c.Deployments.Used, "deployment")
 	case c.Runs != nil:
-		return fmt.Sprintf("%s against %d", plural(c.Runs[0], "run"), c.Runs[1])
+		return fmt.Sprintf("%s against %d", prose.Plural(c.Runs[0], "run"), c.Runs[1])
 	case c.Trials != nil:
-		return fmt.Sprintf("%s against %d", plural(c.Trials[0], "trial"), c.Trials[1])
+		return fmt.Sprintf("%s against %d", prose.Plural(c.Trials[0], "trial"), c.Trials[1])
 	case c.Blocks > 0:
-		return plural(c.Blocks, "block")
+		return prose.Plural(c.Blocks, "block")
 	}
 	return ""
 }
@@ -522,13 +523,6 @@ func (t *telling) comparison(f Finding) (Comparison, bool) {
 		return Comparison{}, false
 	}
 	return t.a.Comparisons[i], true
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // about says what the answer holds for.

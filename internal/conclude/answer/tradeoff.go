@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/declare/result"
 )
 
@@ -103,7 +104,7 @@ func (t *telling) mixed(lead int) (sentences []string) {
 			verb, direction, text))
 	}
 	if left > 0 {
-		sentences = append(sentences, fmt.Sprintf("Mixed results of %s more.", plural(left, "arm")))
+		sentences = append(sentences, fmt.Sprintf("Mixed results of %s more.", prose.Plural(left, "arm")))
 	}
 	return sentences
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -77,12 +78,10 @@ func oneArm(e *experiment.Experiment, a Answer) Statement {
 	}
 	text := fmt.Sprintf("With %s, %s %s %s", f.Arm, w.where(workload, f.Over), verb, r.with(r.number(f.Median)))
 	if f.Interval != nil {
-		if between := r.between(f.Interval, false); between != "" {
-			text += " (" + between + ")"
-		}
+		text += prose.InBrackets(r.between(f.Interval, false))
 	}
 	statement := Statement{Headline: text + "; there is no other arm to compare it with.",
-		Basis: "From " + plural(f.Trials, "trial") + "."}
+		Basis: "From " + prose.Plural(f.Trials, "trial") + "."}
 	if len(e.Workloads) > 1 && !e.Imported {
 		statement.Basis += " Workloads are never compared: to compare them, make arms of them with set."
 	}
@@ -102,7 +101,7 @@ func (n *NoiseFloor) statement(a Answer) Statement {
 		d := n.Differs[0]
 		basis := ""
 		if more := len(n.Differs) - 1; more > 0 {
-			basis = fmt.Sprintf("It also differs in %s more. ", plural(more, "figure"))
+			basis = fmt.Sprintf("It also differs in %s more. ", prose.Plural(more, "figure"))
 		}
 		return Statement{
 			Headline: fmt.Sprintf("%s differs from itself in %s, by %s: do not trust differences that these machines "+

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -98,9 +99,7 @@ func (t thing) statistic(q Quantity) words {
 	w := words{takes: true}
 	switch q.Stat {
 	case result.P50:
-		if w.noun = t.middle; w.noun == "" {
-			w.noun = "the median " + t.one
-		}
+		w.noun = cmp.Or(t.middle, "the median "+t.one)
 	case result.Mean, "":
 		w.noun = "the average " + t.one
 	case result.Min:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
@@ -133,12 +134,8 @@ func (c *Contrast) failures() []answer.Warning {
 	return unique(w)
 }
 
-func shorten(s string) string {
-	if r := []rune(s); len(r) > 300 {
-		return string(r[:300]) + "..."
-	}
-	return s
-}
+// shorten cuts a text from a host or a tool for a message.
+func shorten(s string) string { return prose.Shorten(s, 300) }
 
 // pairWarnings warns of differences between two groups of trials that still measure the same thing.
 func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {

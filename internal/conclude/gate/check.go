@@ -368,31 +368,22 @@ func (c *Check) judge(e stats.Estimate) {
 
 // unit is the unit that is counted: blocks, trials or runs.
 func (c *Check) unit(n int) string {
+	unit, each := "trial", c.Kind != Value
 	switch {
-	case c.Runs != nil && c.Kind != Value && n == 1:
-		return "run on each side"
-	case c.Runs != nil && c.Kind != Value:
-		return "runs on each side"
-	case c.Runs != nil && n == 1:
-		return "run"
 	case c.Runs != nil:
-		return "runs"
-	case c.About == answer.AboutConfiguration && n == 1:
-		return "deployment"
+		unit = "run"
 	case c.About == answer.AboutConfiguration:
-		return "deployments"
-	case c.Paired && n == 1:
-		return "block"
+		unit, each = "deployment", false
 	case c.Paired:
-		return "blocks"
-	case c.Kind != Value && n == 1:
-		return "trial on each side"
-	case c.Kind != Value:
-		return "trials on each side"
-	case n == 1:
-		return "trial"
+		unit, each = "block", false
 	}
-	return "trials"
+	if n != 1 {
+		unit += "s"
+	}
+	if each {
+		unit += " on each side"
+	}
+	return unit
 }
 
 // Count is how many checks have the verdict.

@@ -181,11 +181,7 @@ func (r *Result) confidences() string {
 func (r *Result) warningLines() []string {
 	var lines []string
 	for _, w := range r.Warnings {
-		where := strings.TrimSpace(w.Arm + " " + w.Workload)
-		if where != "" {
-			where = " (" + where + ")"
-		}
-		lines = append(lines, w.Code+where+": "+w.Message)
+		lines = append(lines, w.Code+prose.InBrackets(strings.TrimSpace(w.Arm+" "+w.Workload))+": "+w.Message)
 	}
 	return lines
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"nearfar/internal/base/prose"
 )
 
 // testLevel is the level at which the search for changes is tested.
@@ -64,7 +66,7 @@ func TestFalseAlarms(t *testing.T) {
 			lengths = []int{20}
 		}
 		for _, n := range lengths {
-			t.Run(noise.name+", "+runs(n), func(t *testing.T) {
+			t.Run(noise.name+", "+prose.Plural(n, "run"), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(30, uint64(1000*i+n)))
 				marked := 0
@@ -77,7 +79,7 @@ func TestFalseAlarms(t *testing.T) {
 						marked++
 					}
 				}
-				atMost(t, noise.name+", "+runs(n), marked, series, 0.05)
+				atMost(t, noise.name+", "+prose.Plural(n, "run"), marked, series, 0.05)
 			})
 		}
 	}
@@ -145,7 +147,7 @@ func TestSpreadThatChanges(t *testing.T) {
 				marked++
 			}
 		}
-		atMost(t, runs(n), marked, series, 0.11)
+		atMost(t, prose.Plural(n, "run"), marked, series, 0.11)
 	}
 }
 

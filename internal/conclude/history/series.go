@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
 )
@@ -72,12 +73,7 @@ func seriesOf(rows []row, limit int) []Series {
 }
 
 // rankOrder sorts quantities that a report does not show last.
-func rankOrder(rank int) int {
-	if rank == 0 {
-		return 1 << 10
-	}
-	return rank
-}
+func rankOrder(rank int) int { return cmp.Or(rank, 1<<10) }
 
 // mark looks for changes in the series that are shown. The level of each is FamilyLevel divided by the number of series
 // of the folder that are long enough for a change to be found (Bonferroni): whoever shows them one by one would else
@@ -108,7 +104,7 @@ func markOne(s *Series, level float64, together int) {
 		values = append(values, p.Median)
 	}
 	if fewest := longEnough(level); len(values) < fewest {
-		s.Reason = fmt.Sprintf("%s, too few to find a change: it takes %d", runs(len(values)), fewest)
+		s.Reason = fmt.Sprintf("%s, too few to find a change: it takes %d", prose.Plural(len(values), "run"), fewest)
 		if together > 1 {
 			s.Reason += fmt.Sprintf(" if %d series are tested together", together)
 		}
@@ -132,13 +128,6 @@ func markOne(s *Series, level float64, together int) {
 		}
 		s.Changes = append(s.Changes, change)
 	}
-}
-
-func runs(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }
 
 // levelOf gives the level of a stretch of runs.

@@ -242,10 +242,7 @@ func enslavedDrivers(f *Facts) string {
 
 // system is the distribution, or the name of the operating system's release.
 func (f *Facts) system() string {
-	if name := f.Release["PRETTY_NAME"]; name != "" {
-		return name
-	}
-	return strings.TrimSpace(f.Release["ID"] + " " + f.Release["VERSION_ID"])
+	return cmp.Or(f.Release["PRETTY_NAME"], strings.TrimSpace(f.Release["ID"]+" "+f.Release["VERSION_ID"]))
 }
 
 // virtual says whether the CPUs report a hypervisor. Only x86 reports it.

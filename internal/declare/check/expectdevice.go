@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -237,12 +238,7 @@ func joinDirections(sent, got finding) finding {
 }
 
 // kind names what a device is.
-func (d *Device) kind() string {
-	if d.Kind != "" {
-		return d.Kind
-	}
-	return d.Driver
-}
+func (d *Device) kind() string { return cmp.Or(d.Kind, d.Driver) }
 
 // enaExpress asks whether a side's packets went through SRD. The modes are those of the EC2 User Guide, "Monitor
 // network performance for ENA settings": 1 is on for TCP, 3 is on for TCP and UDP, 2 is off.

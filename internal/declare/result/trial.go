@@ -121,18 +121,8 @@ func (t *Trial) DeploymentNumber() int { return max(t.Deployment, 1) }
 // Record copies a measurement into the trial: tool, definitions, metrics, facts and notes. Fields that the
 // measurement leaves empty stay unchanged.
 func (t *Trial) Record(m Measurement) {
-	if m.Tool.Name != "" {
-		t.Tool.Name = m.Tool.Name
-	}
-	if m.Tool.Version != "" {
-		t.Tool.Version = m.Tool.Version
-	}
-	if m.Mode != "" {
-		t.Mode = m.Mode
-	}
-	if m.Protocol != "" {
-		t.Protocol = m.Protocol
-	}
+	t.Tool.Name, t.Tool.Version = cmp.Or(m.Tool.Name, t.Tool.Name), cmp.Or(m.Tool.Version, t.Tool.Version)
+	t.Mode, t.Protocol = cmp.Or(m.Mode, t.Mode), cmp.Or(m.Protocol, t.Protocol)
 	if m.MessageBytes > 0 {
 		t.MessageBytes = new(m.MessageBytes)
 	}

@@ -66,25 +66,11 @@ func readRegular(root *os.Root, name string, most int64) (data []byte, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most { // the file has grown
+		err = fmt.Errorf("%s has more than %d bytes", filepath.Base(name), most)
 	}
-	data = make([]byte, 0, min(info.Size(), most)+1)
-	for {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return data, nil
-		case err != nil:
-			return nil, err
-		case int64(len(data)) > most:
-			return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(name), most)
-		case len(data) == cap(data): // the file has grown
-			data = append(data, 0)[:len(data)]
-		}
-	}
+	return data, err
 }
 
 // openRoot opens a directory as a root, which refuses names that lead out of it.

@@ -6,6 +6,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -59,12 +60,8 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return fmt.Errorf("the page's data: %w", err)
 	}
-	title := d.Name
-	if title == "" {
-		title = "report"
-	}
 	summary := strings.TrimSpace(d.Answer.Question+" "+d.Answer.Verdict) + " (" + noScript + ")"
-	return fillIn(w, page, title+" - nearfar", summary, data)
+	return fillIn(w, page, cmp.Or(d.Name, "report")+" - nearfar", summary, data)
 }
 
 // Live gives the same page for a run in progress. It fetches its data, a Data as JSON, from "data.json", and listens to

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/result"
 )
@@ -68,7 +69,7 @@ func eachDeployment(d *answer.Deployments, s result.Scale) string {
 	for _, one := range d.Each[:min(len(d.Each), mostListed)] {
 		text := orDash(one.Difference, s.Signed)
 		if !one.Used {
-			text += fmt.Sprintf(" (left out: %s)", plural(one.Blocks, "block"))
+			text += fmt.Sprintf(" (left out: %s)", prose.Plural(one.Blocks, "block"))
 		}
 		each = append(each, text)
 	}
@@ -83,7 +84,7 @@ func eachDeployment(d *answer.Deployments, s result.Scale) string {
 func plansText(d *answer.Deployments, unit string) string {
 	var each []string
 	for _, p := range d.Plans {
-		text := plural(p.Deployments, "deployment") + " of " + plural(p.Blocks, "block")
+		text := prose.Plural(p.Deployments, "deployment") + " of " + prose.Plural(p.Blocks, "block")
 		var with []string
 		if p.Seconds != nil {
 			with = append(with, fmt.Sprint("about ", time.Duration(*p.Seconds*float64(time.Second)).Round(time.Second)))

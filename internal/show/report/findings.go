@@ -1,6 +1,7 @@
 package report
 
 import (
+	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/result"
 )
@@ -44,7 +45,7 @@ func findingSection(a answer.Answer) section {
 	}
 	out := section{title: "What differs most", groups: []group{{"in the order of the verdict, " + against, t}}}
 	if n := len(differ) - mostFindings; n > 0 {
-		out.lines = []string{plural(n, "more difference") + " below."}
+		out.lines = []string{prose.Plural(n, "more difference") + " below."}
 	}
 	return out
 }

@@ -169,7 +169,7 @@ func seriesCaption(series history.Series, s result.Scale) string {
 func historyNote(d history.Document) string {
 	note := fmt.Sprintf("Each figure is the median over the trials of one run. A change is marked where a rank test "+
 		"over the runs finds one. If nothing changes, whoever looks every night sees a false change on at most %s "+
-		"a year, in all series of these runs together.", plural(int(d.PerYear), "night"))
+		"a year, in all series of these runs together.", prose.Plural(int(d.PerYear), "night"))
 	if d.LeftOut > 0 {
 		note += fmt.Sprintf(" %d further series are not shown: ask for fewer with --experiment, --workload, --arm or "+
 			"--metric.", d.LeftOut)

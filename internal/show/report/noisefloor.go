@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -53,7 +54,7 @@ func noiseFloorSection(a answer.Answer) section {
 	}
 	out.groups = []group{
 		{"Scatter", scatter},
-		{fmt.Sprintf("Smallest difference found, with %s", plural(n.Comparisons, "comparison")), found},
+		{fmt.Sprintf("Smallest difference found, with %s", prose.Plural(n.Comparisons, "comparison")), found},
 	}
 	if len(plans.rows) > 0 {
 		out.groups = append(out.groups,
@@ -102,7 +103,7 @@ func planText(r *answer.FloorPlan) string {
 	if r.CheapestBlocks == nil || r.CheapestDuration == nil {
 		return fmt.Sprintf("none with up to %d blocks", answer.MostPlanned)
 	}
-	return fmt.Sprintf("%s of %s", plural(*r.CheapestBlocks, "block"), seconds(*r.CheapestDuration))
+	return fmt.Sprintf("%s of %s", prose.Plural(*r.CheapestBlocks, "block"), seconds(*r.CheapestDuration))
 }
 
 func seconds(s float64) string {

@@ -201,10 +201,10 @@ func overOne[T any](rows []T, over func(T) string) (text string, one bool) {
 
 // withOver names the protocol of a row, if the rows of its table have several.
 func withOver(over string, one bool) string {
-	if one || over == "" {
+	if one {
 		return ""
 	}
-	return " (" + over + ")"
+	return prose.InBrackets(over)
 }
 
 // The comparisons that p is corrected for: each table of a run asks one question; two sides ask one question in all.
@@ -390,10 +390,7 @@ func limitSection(a answer.Answer) section {
 func warningSection(a answer.Answer) section {
 	s := section{title: "Warnings"}
 	for _, w := range a.Warnings {
-		where := strings.TrimSpace(strings.Join([]string{w.Arm, w.Workload}, " "))
-		if where != "" {
-			where = " (" + where + ")"
-		}
+		where := prose.InBrackets(strings.TrimSpace(w.Arm + " " + w.Workload))
 		s.warnings = append(s.warnings, printable(prose.Shorten(w.Code+where+": "+w.Message, prose.Longest)))
 	}
 	return s

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,15 +14,15 @@ import (
 func sourceSection(a answer.Answer) section {
 	out := section{title: "Sides"}
 	for _, s := range a.Sources {
-		parts := []string{plural(s.Trials, "trial")}
+		parts := []string{prose.Plural(s.Trials, "trial")}
 		if len(s.Runs) > 0 {
-			parts[0] += " in " + plural(len(s.Runs), "run")
+			parts[0] += " in " + prose.Plural(len(s.Runs), "run")
 		}
 		if s.Failed > 0 {
 			parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
 		}
 		if s.Blocks > 0 {
-			parts = append(parts, plural(s.Blocks, "block"))
+			parts = append(parts, prose.Plural(s.Blocks, "block"))
 		}
 		if s.State != "" {
 			parts = append(parts, s.State)
@@ -35,13 +34,6 @@ func sourceSection(a answer.Answer) section {
 			", ")+")"))
 	}
 	return out
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }
 
 // armLabel names an arm, with its side if there are two.

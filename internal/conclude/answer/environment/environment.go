@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -69,15 +70,7 @@ func (e *Environment) String() string {
 
 // lab is the lab in a line.
 func (e *Environment) lab() string {
-	parts := []string{"Linux " + e.Kernel}
-	cpus := fmt.Sprintf("%d CPUs", e.CPUs)
-	if e.CPUs == 1 {
-		cpus = "1 CPU"
-	}
-	if e.CPU != "" {
-		cpus += " (" + e.CPU + ")"
-	}
-	parts = append(parts, cpus)
+	parts := []string{"Linux " + e.Kernel, prose.Plural(e.CPUs, "CPU") + prose.InBrackets(e.CPU)}
 	if e.Congestion != "" {
 		parts = append(parts, "TCP "+e.Congestion+" by default")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 )
@@ -38,14 +39,7 @@ func (m Machine) String() string {
 		add("kernel " + m.Kernel)
 	}
 	if m.CPUs > 0 {
-		cpus := fmt.Sprintf("%d CPUs", m.CPUs)
-		if m.CPUs == 1 {
-			cpus = "1 CPU"
-		}
-		if m.CPU != "" {
-			cpus += " (" + m.CPU + ")"
-		}
-		add(cpus)
+		add(prose.Plural(m.CPUs, "CPU") + prose.InBrackets(m.CPU))
 	} else {
 		add(m.CPU)
 	}
@@ -118,12 +112,7 @@ type HostAddress struct {
 	Address string `json:"address"`
 }
 
-func (h HostAddress) String() string {
-	if h.Address == "" {
-		return h.Host
-	}
-	return h.Host + " (" + h.Address + ")"
-}
+func (h HostAddress) String() string { return h.Host + prose.InBrackets(h.Address) }
 
 // versionsOfIP bounds the pairs of addresses of an arm.
 const versionsOfIP = 2

@@ -34,11 +34,8 @@ func VersionWarnings(versions map[string]result.HostVersions) (warnings []result
 		}
 		var parts []string
 		for _, version := range slices.Sorted(maps.Keys(hosts[tool])) {
-			name := version
-			if name == "" {
-				name = "an unknown version"
-			}
-			parts = append(parts, fmt.Sprintf("%s on %s", name, strings.Join(hosts[tool][version], ", ")))
+			parts = append(parts, fmt.Sprintf("%s on %s", cmp.Or(version, "an unknown version"),
+				strings.Join(hosts[tool][version], ", ")))
 		}
 		warnings = append(warnings, result.Warning{Code: "tool-versions-differ", Message: fmt.Sprintf(
 			"the hosts have different versions of %s, which alone can make a difference: %s", tool,
