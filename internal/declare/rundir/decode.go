@@ -22,7 +22,10 @@ type decoder struct {
 	// parts has what was read from a piece of JSON before, by that piece.
 	parts   map[string]any
 	metrics []result.Metric
-	t       result.Trial
+	// t is the trial that is read, by the fields; line counts the lines.
+	t      result.Trial
+	fields map[string]*field
+	line   int
 	// b is the line, at the next byte.
 	b  []byte
 	at int
@@ -36,7 +39,11 @@ const (
 )
 
 func newDecoder(brief bool) *decoder {
-	return &decoder{brief: brief, texts: map[string]string{}, parts: map[string]any{}}
+	d := &decoder{brief: brief, texts: map[string]string{}, parts: map[string]any{}, fields: map[string]*field{}}
+	for key, read := range d.readers() {
+		d.fields[key] = &field{read: read}
+	}
+	return d
 }
 
 // withinBounds is the length up to which a line cannot exceed the bounds of result.Trial.Check: an entry takes three
@@ -61,80 +68,61 @@ func (d *decoder) trial(line []byte) (result.Trial, error) {
 
 // fast reads a line in one pass. It is false for a line that this program does not write.
 func (d *decoder) fast() bool {
-	var seen uint32
+	d.line++
 	ok := d.object(func(key []byte) bool {
-		bit, read := d.field(&d.t, key)
-		if bit == 0 || seen&bit != 0 {
+		f := d.fields[string(key)]
+		if f == nil || f.line == d.line {
 			return false
 		}
-		seen |= bit
-		return read
+		f.line = d.line
+		return f.read()
 	})
 	return ok && len(bytes.Trim(d.b[d.at:], " \t\r\n")) == 0 // RFC 8259, section 2
 }
 
-// field reads the value of a key of a trial, and returns the key's bit; 0 for an unknown key.
-func (d *decoder) field(t *result.Trial, key []byte) (bit uint32, ok bool) {
-	switch string(key) {
-	case "trial":
-		return 1 << 0, d.integer(&t.Trial)
-	case "block":
-		return 1 << 1, d.integer(&t.Block)
-	case "arm":
-		return 1 << 2, d.text(&t.Arm)
-	case "workload":
-		return 1 << 3, d.text(&t.Workload)
-	case "deployment":
-		return 1 << 4, d.integer(&t.Deployment)
-	case "repeat":
-		return 1 << 5, d.integer(&t.Repeat)
-	case "replaces":
-		return 1 << 6, d.integer(&t.Replaces)
-	case "tool":
-		return 1 << 7, shared(d, &t.Tool)
-	case "mode":
-		return 1 << 8, d.text(&t.Mode)
-	case "protocol":
-		return 1 << 9, d.text(&t.Protocol)
-	case "message_bytes":
-		return 1 << 10, shared(d, &t.MessageBytes)
-	case "started":
-		piece, ok := d.piece()
-		return 1 << 11, ok && t.Started.UnmarshalJSON(piece) == nil
-	case "duration_seconds":
-		return 1 << 12, d.number(&t.DurationSeconds)
-	case "reported_as":
-		return 1 << 13, d.text(&t.ReportedAs)
-	case "definition":
-		return 1 << 14, d.text(&t.Definition)
-	case "metrics":
-		return 1 << 15, d.allMetrics(&t.Metrics)
-	case "histogram":
-		return 1 << 16, d.text(&t.Histogram)
-	case "raw":
-		return 1 << 17, d.list(&t.Raw, !d.brief)
-	case "set":
-		return 1 << 18, d.facts(&t.Set, false)
-	case "treatment":
-		return 1 << 19, d.facts(&t.Treatment, false)
-	case "facts":
-		return 1 << 20, d.facts(&t.Facts, d.brief)
-	case "observed":
-		return 1 << 21, shared(d, &t.Observed)
-	case "counters":
-		return 1 << 22, d.counters(t)
-	case "wire":
-		return 1 << 23, d.brief && d.skipped() || !d.brief && shared(d, &t.Wire)
-	case "expect":
-		return 1 << 24, shared(d, &t.Expect)
-	case "commands":
-		return 1 << 25, d.list(&t.Commands, !d.brief)
-	case "notes":
-		return 1 << 26, d.list(&t.Notes, true)
-	case "error":
-		return 1 << 27, d.text(&t.Error)
+// field is a key of a trial.
+type field struct {
+	read func() bool
+	// line is the number of the last line that had the key.
+	line int
+}
+
+// readers are what reads the value of each key of a trial.
+func (d *decoder) readers() map[string]func() bool {
+	t := &d.t
+	return map[string]func() bool{
+		"trial":         func() bool { return d.integer(&t.Trial) },
+		"block":         func() bool { return d.integer(&t.Block) },
+		"arm":           func() bool { return d.text(&t.Arm) },
+		"workload":      func() bool { return d.text(&t.Workload) },
+		"deployment":    func() bool { return d.integer(&t.Deployment) },
+		"repeat":        func() bool { return d.integer(&t.Repeat) },
+		"replaces":      func() bool { return d.integer(&t.Replaces) },
+		"tool":          func() bool { return shared(d, &t.Tool) },
+		"mode":          func() bool { return d.text(&t.Mode) },
+		"protocol":      func() bool { return d.text(&t.Protocol) },
+		"message_bytes": func() bool { return shared(d, &t.MessageBytes) },
+		"started": func() bool {
+			piece, ok := d.piece()
+			return ok && t.Started.UnmarshalJSON(piece) == nil
+		},
+		"duration_seconds": func() bool { return d.number(&t.DurationSeconds) },
+		"reported_as":      func() bool { return d.text(&t.ReportedAs) },
+		"definition":       func() bool { return d.text(&t.Definition) },
+		"metrics":          func() bool { return d.allMetrics(&t.Metrics) },
+		"histogram":        func() bool { return d.text(&t.Histogram) },
+		"raw":              func() bool { return d.list(&t.Raw, !d.brief) },
+		"set":              func() bool { return d.facts(&t.Set, false) },
+		"treatment":        func() bool { return d.facts(&t.Treatment, false) },
+		"facts":            func() bool { return d.facts(&t.Facts, d.brief) },
+		"observed":         func() bool { return shared(d, &t.Observed) },
+		"counters":         func() bool { return d.counters(t) },
+		"wire":             func() bool { return d.brief && d.skipped() || !d.brief && shared(d, &t.Wire) },
+		"expect":           func() bool { return shared(d, &t.Expect) },
+		"commands":         func() bool { return d.list(&t.Commands, !d.brief) },
+		"notes":            func() bool { return d.list(&t.Notes, true) },
+		"error":            func() bool { return d.text(&t.Error) },
 	}
-	return 0, false
 }
 
 // next skips a byte if it is the next one.
@@ -312,38 +300,13 @@ func (d *decoder) number(into *float64) bool {
 	return err == nil
 }
 
-// isNumber says whether this is a number in JSON (RFC 8259, section 6).
+// isNumber says whether a text that strconv reads as a number is one in JSON (RFC 8259, section 6): it has no plus sign or
+// zeros before it, and digits on both sides of a point.
 func isNumber(s []byte) bool {
-	digits := func() (n int) {
-		for len(s) > n && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		return n
-	}
-	if len(s) > 0 && s[0] == '-' {
-		s = s[1:]
-	}
-	n := digits()
-	if n == 0 || n > 1 && s[0] == '0' {
-		return false
-	}
-	if s = s[n:]; len(s) > 0 && s[0] == '.' {
-		s = s[1:]
-		if n = digits(); n == 0 {
-			return false
-		}
-		s = s[n:]
-	}
-	if len(s) > 0 && (s[0] == 'e' || s[0] == 'E') {
-		if s = s[1:]; len(s) > 0 && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
-		}
-		if n = digits(); n == 0 {
-			return false
-		}
-		s = s[n:]
-	}
-	return len(s) == 0
+	s = bytes.TrimPrefix(s, []byte("-"))
+	digit := func(i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	point := bytes.IndexByte(s, '.')
+	return digit(0) && !(s[0] == '0' && digit(1)) && (point < 0 || digit(point+1))
 }
 
 // allMetrics reads the metrics.
