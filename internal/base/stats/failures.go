@@ -267,19 +267,15 @@ func (f Failures) units() runT {
 	}
 	arm, baseline := shares(f.Arm), shares(f.Baseline)
 	if !f.Paired {
-		return newRunT(Samples{Arm: arm, Baseline: baseline}, Scatter{}).absoluteOnly()
+		t := newRunT(Samples{Arm: arm, Baseline: baseline}, Scatter{})
+		t.logarithmic = changeOf{} // shares are compared by their differences alone
+		return t
 	}
 	differences := make([]float64, len(arm))
 	for i := range arm {
 		differences[i] = arm[i] - baseline[i]
 	}
 	return oneSideT(differences)
-}
-
-// absoluteOnly leaves out the logarithms.
-func (t runT) absoluteOnly() runT {
-	t.logarithmic = changeOf{}
-	return t
 }
 
 func shares(all []Attempts) []float64 {

@@ -151,7 +151,7 @@ func EstimateRunLevel(runs [][]float64, checks int) (Estimate, Scope) {
 	t := runT{absolute: changeOf{value: s.Mean.Value}, ofOne: true, least: len(medians), m: len(medians)}
 	if s.Count > 1 && s.Stddev.Value > 0 {
 		t.freedom = float64(s.Count - 1)
-		t.absolute.deviation = s.Stddev.Value / sqrtOf(s.Count)
+		t.absolute.deviation = s.Stddev.Value / math.Sqrt(float64(s.Count))
 	}
 	t.absolute.known = s.Count > 0
 	return t.estimate(t.absolute, level), OfRuns

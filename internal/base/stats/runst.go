@@ -307,5 +307,3 @@ func logarithms(values []float64) ([]float64, bool) {
 	}
 	return logs, len(values) > 0
 }
-
-func sqrtOf(n int) float64 { return math.Sqrt(float64(n)) }

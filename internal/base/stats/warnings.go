@@ -14,7 +14,6 @@ type Warning struct {
 
 // The codes of warnings.
 const (
-	CodeTooFewBlocks = "too-few-blocks"
 	CodeDrift        = "drift"
 	CodeArmDrift     = "arm-drift"
 	CodeBlocksDepend = "blocks-depend"
@@ -28,18 +27,6 @@ const minSeries = 8
 
 // notable is the smallest effect that causes a warning, relative to the level of the statistic.
 const notable = 0.02
-
-// TooFewBlocks warns if no difference could be found in a table of this many comparisons. Facts: blocks, comparisons,
-// needed (MinBlocks).
-func TooFewBlocks(blocks, comparisons int) (Warning, bool) {
-	needed := MinBlocks(comparisons, Alpha)
-	if blocks >= needed {
-		return Warning{}, false
-	}
-	return Warning{CodeTooFewBlocks, map[string]float64{
-		"blocks": float64(blocks), "comparisons": float64(comparisons), "needed": float64(needed),
-	}}, true
-}
 
 // ZeroSpread warns if two or more trials gave exactly the same value: the clock or the tool's rounding is coarser
 // than the differences between trials. Facts: trials, value.

@@ -14,17 +14,6 @@ func series(values ...float64) []Value {
 	return s
 }
 
-func TestWarnTooFewBlocks(t *testing.T) {
-	w, ok := TooFewBlocks(9, 20)
-	if !ok || w.Code != CodeTooFewBlocks || w.Facts["needed"] != 10 || w.Facts["blocks"] != 9 ||
-		w.Facts["comparisons"] != 20 {
-		t.Errorf("%v %+v", ok, w)
-	}
-	if _, ok := TooFewBlocks(10, 20); ok {
-		t.Error("ten blocks are enough for twenty comparisons")
-	}
-}
-
 func TestWarnZeroSpread(t *testing.T) {
 	if w, ok := ZeroSpread([]float64{2, 2, math.NaN(), 2}); !ok || w.Facts["trials"] != 3 || w.Facts["value"] != 2 {
 		t.Errorf("%v %+v", ok, w)

@@ -29,13 +29,7 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 	if len(design.Layers) == 0 {
 		return attributed{}
 	}
-	var trials []stats.Trial
-	for _, arm := range e.Arms {
-		for _, t := range c.byArm[arm.Name] { // of the baseline there can be several in a block
-			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
-		}
-	}
-	s := stats.Attribute(design, e.Baseline, trials)
+	s := stats.Attribute(design, e.Baseline, c.singleTrials(e))
 	if deployed(e) {
 		s = stats.AttributeDeployments(design, e.Baseline, c.trialsOfDeployments(e), s)
 	}
@@ -60,6 +54,16 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 		}
 	}
 	return part
+}
+
+// singleTrials are the trials of all arms. Of the baseline there can be several in a block.
+func (c cells) singleTrials(e *experiment.Experiment) (trials []stats.Trial) {
+	for _, arm := range e.Arms {
+		for _, t := range c.byArm[arm.Name] {
+			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+		}
+	}
+	return trials
 }
 
 // designOf lists how often each arm with trials crosses each layer.

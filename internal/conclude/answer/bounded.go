@@ -48,7 +48,8 @@ func (j Bounded) Headline(sides Sides) string {
 	verb, direction := w.verb(*j.Figure > 0)
 	r := roundingOf(j.Quantity, *j.Figure, j.Interval)
 	if j.Relative {
-		r = roundingOf(Quantity{Unit: "%"}, 100**j.Figure, hundredfold(j.Interval))
+		r = roundingOf(Quantity{Unit: "%"}, 100**j.Figure,
+			&Bounds{100 * j.Interval[0], 100 * j.Interval[1]})
 		r.scale = result.Scale{Factor: 0.01, Unit: "%"}
 	}
 	start := part{text: uncapital(sides.With) + ", " + t.where(f) + " " + verb + " "}
@@ -73,9 +74,4 @@ func (j Bounded) limit(r rounding) string {
 		text += " less"
 	}
 	return text
-}
-
-// hundredfold is the interval in per cent.
-func hundredfold(i Interval) Interval {
-	return &Bounds{100 * i[0], 100 * i[1]}
 }

@@ -76,7 +76,8 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 	for i, s := range in.compareBlocks(pairs) {
 		FillPaired(&all[of[i]], s)
 		all[of[i]].ofTheseLabs(e)
-		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
+		all[of[i]].Resolve = in.Resolve.resolution(all[of[i]].Quantity, level(pairs[i].Baseline), s.Noise, s.Blocks,
+			s.Blocks)
 	}
 	for i, s := range stats.CompareSamples(samples) {
 		fillUnpaired(&all[of[i]], s)
@@ -120,7 +121,7 @@ func (c *Comparison) fill(o stats.Outcome) {
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), o.Widened
 	c.PValue, c.Detectable = PointerOf(o.PValue), PointerOf(o.Detectable)
 	c.Verdict, c.Reason = string(o.Verdict), o.Reason
-	c.judge()
+	c.Better = betterSide(c.Metric, c.Verdict)
 }
 
 // mostMore is how many times as much as was measured a number of further blocks, trials, runs or deployments may be. A
@@ -136,15 +137,16 @@ func within(more, measured int) *int {
 	return &more
 }
 
-// judge sets Better if the two differ and the metric has a better side.
-func (c *Comparison) judge() {
-	better := result.Better(c.Metric)
+// betterSide is "arm" or "baseline" if the two differ and the metric has a better side.
+func betterSide(metric, verdict string) string {
+	better := result.Better(metric)
 	switch {
-	case c.Verdict == Higher && better == result.HigherIsBetter, c.Verdict == Lower && better == result.LowerIsBetter:
-		c.Better = "arm"
-	case c.Verdict == Higher && better == result.LowerIsBetter, c.Verdict == Lower && better == result.HigherIsBetter:
-		c.Better = "baseline"
+	case verdict == Higher && better == result.HigherIsBetter, verdict == Lower && better == result.LowerIsBetter:
+		return "arm"
+	case verdict == Higher && better == result.LowerIsBetter, verdict == Lower && better == result.HigherIsBetter:
+		return "baseline"
 	}
+	return ""
 }
 
 // incomparable says why two arms do not measure the same thing, or "". If all trials of an arm lack the quantity, all

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"slices"
 
 	"nearfar/internal/base/stats"
 )
@@ -38,15 +39,9 @@ func (d *Dependence) found() bool { return d != nil && d.PValue <= stats.Alpha/2
 // are too few to allow for it. Arms of a lab share a machine, and with it what lasts several blocks: there a sign of
 // dependence is a chance of 1 in 40, and the warning suffices.
 func tooDependent(a Answer) bool {
-	if !a.Dependence.found() {
-		return false
-	}
-	for _, c := range a.Comparisons {
-		if c.About == AboutThisDeployment && c.Blocks < stats.FewestCorrected {
-			return true
-		}
-	}
-	return false
+	return a.Dependence.found() && slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
+		return c.About == AboutThisDeployment && c.Blocks < stats.FewestCorrected
+	})
 }
 
 // TextIndependent says in a sentence what all intervals of a run assume.

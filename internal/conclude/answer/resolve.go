@@ -73,11 +73,6 @@ func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
 	return a.Value, a.Unit == q.Unit
 }
 
-// blocks computes the resolution of one comparison; nil if the aim has another unit.
-func (a *Aim) blocks(q Quantity, baseline []stats.Value, c stats.Comparison) *Resolution {
-	return a.resolution(q, level(baseline), c.Noise, c.Blocks, c.Blocks)
-}
-
 // resolution computes the resolution from a scatter that was seen in this many pairs, for a run of this many blocks.
 func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, blocks int) *Resolution {
 	difference, ok := a.difference(q, level)

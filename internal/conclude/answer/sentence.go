@@ -164,7 +164,7 @@ func (t *telling) all(i int) (these []Finding) {
 	for k, f := range t.a.Findings {
 		alike := f.place() == first.place() && f.certainty() == first.certainty() &&
 			(f.Unproved == "") == (first.Unproved == "")
-		if alike && !t.hidden(k, i) && (k == i || !f.tautology()) {
+		if alike && (k == i || !t.said[k] && !f.tautology()) {
 			these = append(these, f)
 			t.said[k] = true
 		}
@@ -183,9 +183,6 @@ func (t *telling) single(i int) []Finding {
 	}
 	return t.all(i)
 }
-
-// hidden says that a finding was said already, unless it is the one that the sentence is about.
-func (t *telling) hidden(k, i int) bool { return k != i && t.said[k] }
 
 // uncapital begins the rest of a sentence.
 func uncapital(s string) string {

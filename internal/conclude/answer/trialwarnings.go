@@ -22,10 +22,12 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 		}
 		return warnings // a change between deployments is part of their scatter, and no drift
 	}
-	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
-		warnings = append(warnings, Warning{Code: w.Code, Message: fmt.Sprintf(
-			"with %.0f blocks no difference can be found in a family of %.0f comparisons; it takes %.0f",
-			w.Facts["blocks"], w.Facts["comparisons"], w.Facts["needed"])})
+	blocks, comparisons := fewestBlocks(e, tables)
+	needed := stats.MinBlocks(comparisons, stats.Alpha)
+	if blocks < needed && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
+		warnings = append(warnings, Warning{Code: "too-few-blocks", Message: fmt.Sprintf(
+			"with %d blocks no difference can be found in a family of %d comparisons; it takes %d", blocks, comparisons,
+			needed)})
 	}
 	for _, c := range tables {
 		if !c.primary {
@@ -91,14 +93,9 @@ func signedShare(ratio float64) string {
 // scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of
 // medians, and do not show it.
 func scatters(e *experiment.Experiment, c cells) []Warning {
-	var trials []stats.Trial // single ones: the median of several trials of the baseline would scatter less
-	for _, arm := range e.Arms {
-		for _, t := range c.byArm[arm.Name] {
-			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
-		}
-	}
 	var warnings []Warning
-	for _, d := range stats.FindScatterDifferences(trials, e.Baseline) {
+	// Single trials: the median of several trials of the baseline would scatter less.
+	for _, d := range stats.FindScatterDifferences(c.singleTrials(e), e.Baseline) {
 		ratio, than := d.Ratio, "%s scatters %s times as much as %s"
 		if ratio < 1 {
 			ratio, than = 1/ratio, "%s scatters %s times less than %s"

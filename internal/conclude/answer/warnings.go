@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer/environment"
-	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 )
 
@@ -44,7 +43,9 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
-	warnings = append(warnings, proof.Warnings(a.Proof)...)
+	for _, p := range a.Proof {
+		warnings = append(warnings, p.Warnings()...)
+	}
 	warnings = append(warnings, in.measured().Warnings(a.Differs)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)
 	warnings = append(warnings, belowRate(in, a.Arms)...)

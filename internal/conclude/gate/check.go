@@ -289,7 +289,8 @@ func (a application) check(checks int) Check {
 	}
 	c.Unbounded = c.Interval.Unbounded()
 	if a.rule.failures() {
-		a.countFailures(&c)
+		base, other := a.pair.Attempts()
+		c.Failed, c.Attempts = &[2]int{base.Failed, other.Failed}, &[2]int{base.Of, other.Of}
 	}
 	c.judge(e)
 	a.missing(&c, e)

@@ -51,12 +51,6 @@ func defaults(c *contrast.Contrast, rules []application) []Check {
 	return all
 }
 
-// countFailures records how often both sides failed.
-func (a application) countFailures(c *Check) {
-	base, other := a.pair.Attempts()
-	c.Failed, c.Attempts = &[2]int{base.Failed, other.Failed}, &[2]int{base.Of, other.Of}
-}
-
 // noFailure says that a rule allows no failure at all, and there is none. An interval could never show that.
 func (c *Check) noFailure() bool {
 	return c.Failed != nil && c.Kind == Value && c.Above && c.Bound == 0 && c.Failed[1] == 0

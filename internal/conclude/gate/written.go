@@ -50,10 +50,8 @@ func (p *parser) known(w word, what string, names []string) {
 // positions in the file.
 func Objectives(e *experiment.Experiment) ([]Rule, error) {
 	var written []Written
-	var arms, workloads []string
-	for _, a := range e.Arms {
-		arms = append(arms, a.Name)
-	}
+	arms := e.ArmNames()
+	var workloads []string
 	for _, w := range e.Workloads {
 		workloads = append(workloads, w.Name)
 	}

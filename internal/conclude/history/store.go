@@ -230,8 +230,8 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 	err = each(rows, func() error {
 		var r row
 		var started int64
-		var bytes sql.NullInt64
-		var low, high sql.NullFloat64
+		var bytes *int
+		var low, high *float64
 		m := &r.meaning
 		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started,
 			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.Definition, &m.Tool, &m.Mode, &m.Protocol,
@@ -239,7 +239,12 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 			&bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
 			return err
 		}
-		m.MessageBytes, r.point.Interval = bytesOf(bytes), intervalOf(low, high)
+		if m.MessageBytes = -1; bytes != nil {
+			m.MessageBytes = *bytes
+		}
+		if low != nil && high != nil {
+			r.point.Interval = &answer.Bounds{*low, *high}
+		}
 		r.point.Started, r.point.Differs = time.UnixMicro(started).UTC(), []string{}
 		if len(all) == maxRows {
 			return fmt.Errorf("more than %d figures match: ask for fewer with --experiment, --workload, --arm or "+
@@ -312,19 +317,4 @@ func (s *store) known(ctx context.Context, column string) ([]string, error) {
 		return nil
 	})
 	return all, err
-}
-
-// bytesOf gives a message size; -1 for null.
-func bytesOf(n sql.NullInt64) int {
-	if !n.Valid {
-		return -1
-	}
-	return int(n.Int64)
-}
-
-func intervalOf(low, high sql.NullFloat64) answer.Interval {
-	if !low.Valid || !high.Valid {
-		return nil
-	}
-	return &answer.Bounds{low.Float64, high.Float64}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -23,9 +22,6 @@ const (
 	interfaceHardware = 1 << 0
 	interfaceFilter   = 1 << 1
 )
-
-// The driver of Windows' devices is known by its description, which drivers do not translate.
-const synthetic = "Microsoft Hyper-V Network Adapter"
 
 // rows are the rows of GetIfTable2Ex, without the filters that Windows lists as devices.
 func rows() ([]windows.MibIfRow2, error) {
@@ -45,6 +41,7 @@ func rows() ([]windows.MibIfRow2, error) {
 	return all, nil
 }
 
+// description names the driver of a device; drivers do not translate it.
 func description(r *windows.MibIfRow2) string { return windows.UTF16ToString(r.Description[:]) }
 
 func hardwareAddress(r *windows.MibIfRow2) string {
@@ -79,7 +76,7 @@ func (windowsNetwork) Links() ([]Link, error) {
 		}
 		for k := range found {
 			if master := &found[k]; k != i && l.Address != "" && hardwareAddress(master) == l.Address &&
-				strings.HasPrefix(description(master), synthetic) && windowsFunction(description(r)) {
+				windowsSynthetic(description(master)) && windowsFunction(description(r)) {
 				l.Master = int(master.InterfaceIndex)
 			}
 		}

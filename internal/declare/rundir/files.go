@@ -86,13 +86,10 @@ func openRoot(path string) (*os.Root, error) {
 	return os.OpenRoot(path)
 }
 
-// Root opens the run directory as a root, which refuses names that lead out of it. The caller closes it.
-func (d *Dir) Root() (*os.Root, error) { return openRoot(d.Path) }
-
 // OpenFile opens a regular file of the run directory, of at most most bytes, for reading: an output or a histogram, by
 // the name in a trial's record. Neither the name nor the file can be trusted.
 func (d *Dir) OpenFile(name string, most int64) (f *os.File, err error) {
-	root, err := d.Root()
+	root, err := openRoot(d.Path)
 	if err != nil {
 		return nil, err
 	}

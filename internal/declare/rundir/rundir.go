@@ -338,14 +338,10 @@ func (d *Dir) replaceLocked(name string, data []byte) error {
 		return fmt.Errorf("%s: the run directory is closed", d.Path)
 	}
 	name = filepath.FromSlash(name)
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	f, err := d.root.OpenFile(nextName, flags, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		if err := d.root.Remove(nextName); err != nil {
-			return err
-		}
-		f, err = d.root.OpenFile(nextName, flags, 0o644)
+	if err := d.root.Remove(nextName); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
+	f, err := d.root.OpenFile(nextName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}

@@ -101,21 +101,13 @@ func pairsOrTrials(c answer.Comparison) int {
 // inert escapes a cell: a spreadsheet must not take it for a formula, also not after spaces, and a terminal must not
 // act on it. Numbers stay as they are.
 func inert(s string) string {
-	if s = printable(s); !strings.ContainsAny(firstOf(strings.TrimLeft(s, " ")), "=+-@") {
+	if s = printable(s); strings.IndexAny(strings.TrimLeft(s, " "), "=+-@") != 0 {
 		return s
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return s
 	}
 	return "'" + s
-}
-
-// firstOf is the first byte of a text; empty for an empty text.
-func firstOf(s string) string {
-	if s == "" {
-		return ""
-	}
-	return s[:1]
 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

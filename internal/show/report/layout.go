@@ -118,7 +118,7 @@ func (t *table) fit(width int, s screen) layout {
 	}
 	for _, name := range t.spare {
 		if name == plotColumn {
-			if l.shorten(shortName, s.ellipsis()); fits() {
+			if l.shorten(0, shortName, s.ellipsis()); fits() {
 				return l
 			}
 			hasPlot, l.plot = false, 0
@@ -131,7 +131,7 @@ func (t *table) fit(width int, s screen) layout {
 	}
 	hasPlot, l.plot = false, 0
 	for column := t.named; column >= 0; column-- {
-		l.shortenColumn(column, max(leastName, width-(l.width()-l.widths()[column])), s.ellipsis())
+		l.shorten(column, max(leastName, width-(l.width()-l.widths()[column])), s.ellipsis())
 	}
 	return l
 }
@@ -191,10 +191,8 @@ func (l *layout) cut(column int) {
 	}
 }
 
-// shorten cuts the names in the first column to at most this width.
-func (l *layout) shorten(most int, ellipsis string) { l.shortenColumn(0, most, ellipsis) }
-
-func (l *layout) shortenColumn(column, most int, ellipsis string) {
+// shorten cuts the names in a column to at most this width.
+func (l *layout) shorten(column, most int, ellipsis string) {
 	var names []string
 	for _, row := range l.rows {
 		names = append(names, row[column])

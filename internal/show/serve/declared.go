@@ -20,8 +20,6 @@ type declarations struct {
 	kinds []map[string]string
 }
 
-func newDeclarations() *declarations { return &declarations{} }
-
 // add returns the series that a run's workload in an arm belongs to, and its differences from the declaration that was
 // added first.
 func (d *declarations) add(e *experiment.Experiment, workload, arm string) (series int, differs []string) {

@@ -29,7 +29,7 @@ workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
 		}
 		return e
 	}
-	d := newDeclarations()
+	d := &declarations{}
 	d.add(declare("bbr"), "rr", "bbr")
 	series, differs := d.add(declare("reno"), "rr", "bbr")
 	if series != 1 || !slices.Equal(differs, []string{`workload congestion: reno, in the newest run bbr`}) {
@@ -38,7 +38,7 @@ workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
 	if series, differs = d.add(declare("bbr"), "rr", "bbr"); series != 0 || len(differs) > 0 {
 		t.Errorf("series %d, %q", series, differs)
 	}
-	d = newDeclarations()
+	d = &declarations{}
 	d.add(declare("bbr"), "ping", "bbr")
 	if series, differs = d.add(declare("reno"), "ping", "bbr"); series != 0 || len(differs) > 0 {
 		t.Errorf("series %d, %q", series, differs)

@@ -99,7 +99,7 @@ func (f *Folder) history(q historyQuery) (History, error) {
 		runs = runs[h.OlderLeftOut:]
 	}
 	f.forgetRemoved()
-	declared := newDeclarations()
+	declared := &declarations{}
 	for _, k := range slices.Backward(runs) { // the newest first: the others are compared with it
 		of := f.figuresOf(k.place)
 		if of.err != nil {

@@ -214,16 +214,7 @@ func Joined(texts ...string) string {
 	return strings.Join(slices.Compact(texts), "; ")
 }
 
-// Warnings warns of expectations that were not proved, with the evidence.
-func Warnings(all []ArmProof) []result.Warning {
-	var warnings []result.Warning
-	for _, p := range all {
-		warnings = append(warnings, p.Warnings()...)
-	}
-	return warnings
-}
-
-// Warnings are about the expectations that were not proved; none without a good trial.
+// Warnings are about the expectations that were not proved, with the evidence; none without a good trial.
 func (p ArmProof) Warnings() (warnings []result.Warning) {
 	for _, o := range p.Expectations {
 		if p.Trials > 0 && o.Outcome != check.Proved {
