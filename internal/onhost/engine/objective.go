@@ -33,11 +33,7 @@ func ParseObjective(text string) (Objective, error) {
 	o := Objective{text: left + " < " + right, metric: left}
 	if left == result.Loss {
 		ratio, err := experiment.ParseRatio(right)
-		o.limit = ratio
-		if err == nil && ratio == 0 {
-			err = errors.New("nothing is less than 0")
-		}
-		return o, wrapped("objective", err)
+		return o.below(ratio, err)
 	}
 	o.metric, o.stat, _ = strings.Cut(left, ".")
 	if o.metric != result.ResponseTime && o.metric != result.ServiceTime {
@@ -53,18 +49,19 @@ func ParseObjective(text string) (Objective, error) {
 			", "))
 	}
 	limit, err := experiment.ParseDuration(right)
+	return o.below(limit.Seconds(), err)
+}
+
+// below is the objective with a limit, which was read with this error.
+func (o Objective) below(limit float64, err error) (Objective, error) {
 	if err == nil && limit <= 0 {
 		err = errors.New("nothing is less than 0")
 	}
-	o.limit = limit.Seconds()
-	return o, wrapped("objective", err)
-}
-
-func wrapped(what string, err error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		return o, fmt.Errorf("objective: %w", err)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	o.limit = limit
+	return o, nil
 }
 
 // String writes the objective as ParseObjective reads it.

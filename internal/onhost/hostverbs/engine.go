@@ -314,24 +314,16 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 	return errors.Join(c.measure(ctx, o), done())
 }
 
+// measure prints the record, each line when it is known; in JSON, a failure is the last.
 func (c *engineRun) measure(ctx context.Context, o session.RunOptions) error {
 	if c.format == "json" {
-		return c.json(ctx, o)
+		w := record.NewWriter(c.verbs.Data)
+		r, err := engine.Run(ctx, o, w)
+		if err != nil {
+			return errors.Join(err, w.Failure(err.Error()))
+		}
+		return w.Result(r)
 	}
-	return c.text(ctx, o)
-}
-
-// json prints the record, each line when it is known; a failure is the last.
-func (c *engineRun) json(ctx context.Context, o session.RunOptions) error {
-	w := record.NewWriter(c.verbs.Data)
-	r, err := engine.Run(ctx, o, w)
-	if err != nil {
-		return errors.Join(err, w.Failure(err.Error()))
-	}
-	return w.Result(r)
-}
-
-func (c *engineRun) text(ctx context.Context, o session.RunOptions) error {
 	p := enginePrinter{out: c.verbs.Stdout}
 	r, err := engine.Run(ctx, o, p)
 	if err != nil {

@@ -3,6 +3,7 @@ package hostverbs
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -91,12 +92,7 @@ func (p enginePrinter) result(r record.Result) error {
 		}
 		fmt.Fprintf(&b, "  %-24s %s\n", name, value)
 	}
-	keys := make([]string, 0, len(r.Facts))
-	for k := range r.Facts {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(r.Facts)) {
 		fmt.Fprintf(&b, "  %s=%s\n", k, r.Facts[k])
 	}
 	for _, n := range r.Notes {

@@ -16,7 +16,7 @@ func newTCPServer(d *session.Server) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := sys.NewPoller()
+	p, err := sys.NewPollerOf(sockets)
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +24,7 @@ func newTCPServer(d *session.Server) (server, error) {
 		responses: sys.NewBuffer(d.Params.Response * max(1, sys.ReadSize/d.Params.Response)),
 		buffer:    sys.NewBuffer(sys.ReadSize),
 		stalling:  timing.Stalling{Stall: d.Stall}}
-	for i, socket := range sockets {
-		if err := p.Add(socket, i); err != nil {
-			p.Close()
-			return nil, err
-		}
+	for _, socket := range sockets {
 		s.conns = append(s.conns, servedConn{socket: socket})
 	}
 	return s, nil

@@ -67,18 +67,14 @@ var (
 
 // newOverTCP prepares for the given connections, which the transport owns from then on.
 func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTCP, error) {
-	p, err := sys.NewPoller()
+	p, err := sys.NewPollerOf(sockets)
 	if err != nil {
 		return nil, err
 	}
 	l := &overTCP{tally: t, poller: p, entries: make([]pending, mostOutstanding), free: none,
 		requests: sys.NewBuffer(request * max(1, sys.ReadSize/request)), request: request, response: response,
 		buffer: sys.NewBuffer(sys.ReadSize)}
-	for i, s := range sockets {
-		if err := p.Add(s, i); err != nil {
-			p.Close()
-			return nil, err
-		}
+	for _, s := range sockets {
 		l.conns = append(l.conns, conn{socket: s, first: none, last: none})
 	}
 	l.begin()

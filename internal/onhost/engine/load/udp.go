@@ -58,7 +58,7 @@ func slotsFor(rate float64) int {
 
 // newOverUDP prepares for the given connected sockets, which the transport owns from then on.
 func newOverUDP(t *tally, sockets []*sys.Socket, c wire.Cookie, request, response int, rate float64) (*overUDP, error) {
-	p, err := sys.NewPoller()
+	p, err := sys.NewPollerOf(sockets)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,6 @@ func newOverUDP(t *tally, sockets []*sys.Socket, c wire.Cookie, request, respons
 		request: sys.NewBuffer(request), response: sys.NewBuffer(response + 1)}
 	copy(u.request, c[:])
 	clear(u.request[wire.CookieSize:wire.DatagramHeader])
-	for i, s := range sockets {
-		if err := p.Add(s, i); err != nil {
-			p.Close()
-			return nil, err
-		}
-	}
 	u.begin()
 	return u, nil
 }

@@ -25,7 +25,7 @@ type Log struct {
 	// mine belongs to the hot thread. handed belongs to the writer while full is true.
 	mine, handed LogLine
 	full         atomic.Bool
-	zero         atomic.Int64
+	zero         atomic.Int64 // when the window began
 	quit         chan struct{}
 	ended        chan error
 	begun        bool
@@ -58,30 +58,12 @@ func (l *Log) add(h *Histogram, start, end int64) {
 	}
 }
 
-// begin notes when the window began.
-func (l *Log) begin(zero int64) { l.zero.Store(zero) }
-
 // Start starts the writer.
 func (l *Log) Start() {
-	go func() {
-		timer := time.NewTicker(drainTime)
-		defer timer.Stop()
-		for {
-			select {
-			case <-l.quit:
-				l.ended <- l.writeHanded()
-				return
-			case <-timer.C:
-				if err := l.writeHanded(); err != nil {
-					l.ended <- err
-					return
-				}
-			}
-		}
-	}()
+	go writeUntil(l.quit, l.ended, l.writeHanded)
 }
 
-func (l *Log) writeHanded() error {
+func (l *Log) writeHanded(bool) error {
 	if !l.full.Load() {
 		return nil
 	}

@@ -48,10 +48,10 @@ func (r *Recorder) CloseInterval(start, end int64) {
 // Begin notes when the window begins. The hot thread calls it before the first interval.
 func (r *Recorder) Begin(start int64) {
 	if r.Log != nil {
-		r.Log.begin(start)
+		r.Log.zero.Store(start)
 	}
 	if s := r.Current.Samples; s != nil {
-		s.begin(start)
+		s.zero.Store(start)
 	}
 }
 

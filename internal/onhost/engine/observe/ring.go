@@ -69,35 +69,37 @@ func (r *Ring) add(intended, actual, reply int64) {
 	}
 }
 
-// begin notes when the window began. It must come before the first add.
-func (r *Ring) begin(zero int64) { r.zero.Store(zero) }
-
 // Start starts the writer. It writes when a quarter of the ring is full.
 func (r *Ring) Start() {
-	go func() {
-		timer := time.NewTicker(drainTime)
-		defer timer.Stop()
-		for {
-			select {
-			case <-r.quit:
-				r.ended <- r.write()
-				return
-			case <-timer.C:
-				if r.written.Load()-r.read.Load() >= int64(len(r.slots)/4) {
-					if err := r.write(); err != nil {
-						r.ended <- err
-						return
-					}
-				}
-			}
-		}
-	}()
+	go writeUntil(r.quit, r.ended, r.write)
 }
 
-// write writes all observations that are readable.
-func (r *Ring) write() error {
-	zero := r.zero.Load()
-	for n, end := r.read.Load(), r.written.Load(); n < end; n++ {
+// writeUntil calls write every drainTime until quit is closed, and then for the last time. It sends the first error, or
+// nil.
+func writeUntil(quit <-chan struct{}, ended chan<- error, write func(last bool) error) {
+	timer := time.NewTicker(drainTime)
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			ended <- write(true)
+			return
+		case <-timer.C:
+			if err := write(false); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}
+}
+
+// write writes all observations that are readable, at the end or if they are many.
+func (r *Ring) write(last bool) error {
+	zero, n, end := r.zero.Load(), r.read.Load(), r.written.Load()
+	if !last && end-n < int64(len(r.slots)/4) {
+		return nil
+	}
+	for ; n < end; n++ {
 		if err := r.one(r.slots[n&int64(len(r.slots)-1)], zero); err != nil {
 			return err
 		}

@@ -189,8 +189,7 @@ func Read(printed []byte) (Run, error) {
 		}
 		ended, err := run.take(line)
 		if err != nil {
-			var failed *FailedError
-			if errors.As(err, &failed) {
+			if _, ok := errors.AsType[*FailedError](err); ok {
 				return run, err
 			}
 			return run, fmt.Errorf("line %d of the engine's output: %w", number, err)

@@ -3,7 +3,6 @@ package rr
 import (
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"time"
 
@@ -60,12 +59,7 @@ func open(ctx context.Context, c *session.Client) (transactor, error) {
 // openUDP opens the data socket, and repeats the first datagram until the server answers.
 func openUDP(ctx context.Context, c *session.Client) (*udpClient, error) {
 	p := c.Options.Params
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "udp", c.Server.String())
-	if err != nil {
-		return nil, fmt.Errorf("opening the data socket: %w", err)
-	}
-	s, err := c.Adopt(conn)
+	s, err := c.DialDatagrams(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -190,8 +190,8 @@ type udpServer struct {
 	stamps *stampedServer
 	// The hot thread owns requests until it has ended.
 	requests wire.DatagramReport
-	// Only the hot thread writes transactions and foreign.
-	transactions, foreign atomic.Int64
+	// Only the hot thread writes transactions.
+	transactions atomic.Int64
 }
 
 func newUDPServer(s *sys.Socket, c wire.Cookie, request, response int) *udpServer {
@@ -203,7 +203,7 @@ func newUDPServer(s *sys.Socket, c wire.Cookie, request, response int) *udpServe
 //
 //go:nosplit
 func (s *udpServer) run() {
-	var answered, foreign int64
+	var answered int64
 	alone := s.stamps == nil
 	if alone {
 		leaveScheduler()
@@ -219,11 +219,7 @@ func (s *udpServer) run() {
 			}
 			break
 		}
-		if !s.isRequest(n) {
-			foreign++
-			continue
-		}
-		if !s.arrived() {
+		if !s.isRequest(n) || !s.arrived() {
 			continue
 		}
 		if !s.stampReceived() {
@@ -241,7 +237,6 @@ func (s *udpServer) run() {
 		rejoinScheduler()
 	}
 	s.transactions.Store(answered)
-	s.foreign.Store(foreign)
 }
 
 //go:nosplit

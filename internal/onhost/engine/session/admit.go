@@ -192,13 +192,9 @@ func (a *admission) read(from candidate) {
 func (a *admission) forget(c *net.TCPConn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i, other := range a.waiting {
-		if other == c {
-			a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
-			return true
-		}
-	}
-	return false
+	before := len(a.waiting)
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *net.TCPConn) bool { return other == c })
+	return len(a.waiting) < before
 }
 
 // end closes the connections that still wait.

@@ -67,9 +67,6 @@ func openData(ctx context.Context, p wire.Params, local netip.AddrPort, frames *
 	return d, nil
 }
 
-func (d *Server) port() int      { return d.Number }
-func (d *Server) cookie() []byte { return d.Secret[:] }
-
 // Run runs a hot loop of the session on a thread of its own; only is the loop's only socket, or nil. stop tells the
 // loop to end if interrupting its socket is not enough; it may be nil. Close calls it, however the session ends.
 func (d *Server) Run(only *sys.Socket, loop, stop func()) {
@@ -122,8 +119,6 @@ func (d *Server) serve(ctx context.Context, handler DataHandler) error {
 	d.Frames.ReadAhead(leave)
 	return handler(d)
 }
-
-func (d *Server) report() wire.Report { return d.Done }
 
 // AwaitStop waits for the client's stop. Any other frame, or the end of the connection, is an error.
 func (d *Server) AwaitStop() error {

@@ -50,17 +50,13 @@ func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) 
 		m = append(m, result.Metric{Name: result.CPUPerBit, Unit: result.SecondsPerBit, Scope: scope,
 			Value: cores / goodput})
 	}
-	var client, server float64
-	if elapsed > 0 {
-		client = cpu.Seconds() / elapsed.Seconds()
-		metric("client", client)
+	both := 0.0
+	for _, side := range CPUMetrics(cpu, elapsed, theirs) {
+		metric(side.Scope, side.Value)
+		both += side.Value
 	}
-	if theirs.Elapsed > 0 {
-		server = theirs.CPU.Seconds() / theirs.Elapsed.Seconds()
-		metric("server", server)
-	}
-	if elapsed > 0 && theirs.Elapsed > 0 {
-		metric("", client+server)
+	if len(m) == 2 {
+		metric("", both)
 	}
 	return m
 }

@@ -12,8 +12,7 @@ import (
 
 // Said makes an error from the bytes that came instead of a frame.
 func (c *Client) Said(doing string, err error) error {
-	var p *wire.PeerError
-	if errors.As(err, &p) {
+	if _, ok := errors.AsType[*wire.PeerError](err); ok {
 		return fmt.Errorf("%s: the server says: %w", doing, err)
 	}
 	return fmt.Errorf("%s: the server is gone: %w", doing, err)
@@ -81,8 +80,7 @@ func (c *Client) WhyFailed(own error, server *Listening) error {
 		return own
 	}
 	<-server.Done
-	var said *wire.PeerError
-	if errors.As(server.Err, &said) {
+	if _, ok := errors.AsType[*wire.PeerError](server.Err); ok {
 		return server.Err
 	}
 	return own

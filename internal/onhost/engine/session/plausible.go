@@ -37,12 +37,9 @@ func longer(theirs, mine time.Duration) bool {
 	return theirs > mine+time.Duration(clockRate*float64(mine))+clockGrain
 }
 
-// Age is how long ago the session was agreed on.
-func (c *Client) Age() time.Duration { return time.Since(c.opened) }
-
 // CheckInterval says why an interval of the server cannot be true. before is the interval before, or the zero value.
 func (c *Client) CheckInterval(i, before wire.Interval) error {
-	age := c.Age()
+	age := time.Since(c.opened)
 	switch {
 	case !i.Sound(), i.Start != before.End:
 		return impossible("an interval from %v to %v after one that ended at %v", i.Start, i.End, before.End)
@@ -61,7 +58,7 @@ func (c *Client) CheckInterval(i, before wire.Interval) error {
 // CheckReport says why a report of the server cannot be true. intervals are the sums of its intervals, End the end of
 // the last one.
 func (c *Client) CheckReport(r wire.Report, sent Sent, intervals wire.Interval) error {
-	p, age := c.Options.Params, c.Age()
+	p, age := c.Options.Params, time.Since(c.opened)
 	timed := p.Mode == wire.ModeStream || p.Mode == wire.ModeMessages // by the server
 	switch {
 	case longer(r.Elapsed, age):

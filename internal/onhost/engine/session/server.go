@@ -210,12 +210,12 @@ func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn
 	}
 	defer data.Close()
 	data.Stall, data.Moving, data.serves = s.options.Stall, s.options.Moving, s.options.serves
-	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(),
+	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.Number, Cookie: data.Secret[:], CPUs: process.CPUs(),
 		Machine: process.Machine(), Loop: p.Loop}); err != nil {
 		return wire.Report{}, err
 	}
 	err = data.serve(ctx, s.handler)
-	r := data.report()
+	r := data.Done
 	r.Version = process.Version()
 	return r, err
 }

@@ -24,8 +24,7 @@ func ServeMessages(d *session.Server) error {
 	if err := d.Frames.Write(wire.KindStart, nil); err != nil {
 		return err
 	}
-	if err := d.MeasureWindow(&messageMeter{receiver: r, done: &d.Done, protocol: d.Params.Protocol},
-		stopped); err != nil {
+	if err := d.MeasureWindow(&messageMeter{receiver: r, done: &d.Done}, stopped); err != nil {
 		return err
 	}
 	d.Done.Facts = session.ServerFacts(socket)
@@ -57,7 +56,6 @@ func acceptMessages(d *session.Server) (*sys.Socket, error) {
 type messageMeter struct {
 	receiver *messageReceiver
 	done     *wire.Report
-	protocol string
 	last     wire.Tally
 }
 

@@ -41,7 +41,7 @@ func NewAcceptor(l *net.TCPListener, peer netip.Addr, p wire.Params) (*Acceptor,
 	// Accepted sockets inherit the timeout, so that a connection that sends nothing does not block the server for
 	// longer.
 	if err := a.Listener.SetReceiveTimeout(silentConnection); err != nil {
-		a.close()
+		a.Listener.Close()
 		return nil, err
 	}
 	return a, nil
@@ -59,7 +59,7 @@ func (a *Acceptor) Accept(s *Socket) bool {
 		switch errno {
 		case 0:
 			s.fd = fd
-			if a.fromPeer() {
+			if mapped(&a.address) == a.want {
 				return true
 			}
 			s.Close()
@@ -70,15 +70,3 @@ func (a *Acceptor) Accept(s *Socket) bool {
 		}
 	}
 }
-
-//go:nosplit
-func (a *Acceptor) fromPeer() bool {
-	if a.address.Addr.Family == unix.AF_INET {
-		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&a.address))
-		mapped := [16]byte{10: 0xff, 11: 0xff, 12: sa.Addr[0], 13: sa.Addr[1], 14: sa.Addr[2], 15: sa.Addr[3]}
-		return mapped == a.want
-	}
-	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&a.address)).Addr == a.want
-}
-
-func (a *Acceptor) close() { a.Listener.Close() }

@@ -128,23 +128,18 @@ func NewDatagramIn(s *Socket, p wire.Params) DatagramIn {
 		h.SetIovlen(1)
 		if d.coalesces {
 			h.Control = (*byte)(unsafe.Pointer(&d.controls[i]))
+			d.empty(i)
 		}
 	}
-	d.clear(n)
 	return d
 }
 
-// clear prepares the first n entries for receiving.
+// empty prepares the control message of an entry for receiving.
 //
 //go:nosplit
-func (d *DatagramIn) clear(n int) {
-	if !d.coalesces {
-		return
-	}
-	for i := range n {
-		d.entries[i].Hdr.SetControllen(int(unsafe.Sizeof(segmentControl{})))
-		d.controls[i].header.Type = 0
-	}
+func (d *DatagramIn) empty(i int) {
+	d.entries[i].Hdr.SetControllen(int(unsafe.Sizeof(segmentControl{})))
+	d.controls[i].header.Type = 0
 }
 
 // Receive gives the number of entries that were filled, or less than 0 if it failed.
@@ -177,8 +172,7 @@ func (d *DatagramIn) Datagrams(i int) []byte {
 		if c.header.Level == unix.SOL_UDP && c.header.Type == unix.UDP_GRO {
 			cut = int(c.size)
 		}
-		e.Hdr.SetControllen(int(unsafe.Sizeof(segmentControl{})))
-		c.header.Type = 0
+		d.empty(i)
 	}
 	if cut != d.message || n%d.message != 0 || e.Hdr.Flags&unix.MSG_TRUNC != 0 {
 		return nil

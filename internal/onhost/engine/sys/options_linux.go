@@ -241,8 +241,11 @@ func (s *Socket) optionFacts(f map[string]string) {
 	if s.poller != nil {
 		s.poller.facts(f)
 	}
-	if version := s.ipVersion(); version != "" {
-		f["ip"] = version
+	switch own := s.address(); {
+	case own.Is4():
+		f["ip"] = "4"
+	case own.Is6():
+		f["ip"] = "6"
 	}
 	if v, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT); err == nil && v > 0 {
 		f["tcp_defer_accept"] = (time.Duration(v) * time.Second).String()
@@ -260,22 +263,20 @@ func (s *Socket) optionFacts(f map[string]string) {
 	}
 }
 
-// ipVersion is the IP version of the socket's packets, by its own address: a socket of IPv6 can carry IPv4 too.
-func (s *Socket) ipVersion() string {
+// address is the socket's own, which is of the IP version of its packets: a socket of IPv6 can carry IPv4 too. It is
+// invalid if the kernel does not say it.
+func (s *Socket) address() netip.Addr {
 	address, err := unix.Getsockname(int(s.fd))
 	if err != nil {
-		return ""
+		return netip.Addr{}
 	}
 	switch a := address.(type) {
 	case *unix.SockaddrInet4:
-		return "4"
+		return netip.AddrFrom4(a.Addr)
 	case *unix.SockaddrInet6:
-		if netip.AddrFrom16(a.Addr).Is4In6() {
-			return "4"
-		}
-		return "6"
+		return netip.AddrFrom16(a.Addr).Unmap()
 	}
-	return ""
+	return netip.Addr{}
 }
 
 // pathMTU is the size of the largest packet that the kernel sends to the connected peer, in bytes, and the size of

@@ -36,26 +36,26 @@ func NewPeerSocket(s *Socket) (*PeerSocket, error) {
 // From is the address of the last datagram's sender.
 func (s *PeerSocket) From() netip.AddrPort {
 	port := (*[2]byte)(unsafe.Pointer(&(*unix.RawSockaddrInet4)(unsafe.Pointer(&s.address)).Port)) // both have it there
-	return netip.AddrPortFrom(netip.AddrFrom16(s.sender()).Unmap(), binary.BigEndian.Uint16(port[:]))
+	return netip.AddrPortFrom(netip.AddrFrom16(mapped(&s.address)).Unmap(), binary.BigEndian.Uint16(port[:]))
 }
 
 // Pin makes the address of the last datagram's sender the one of IsPinned.
-func (s *PeerSocket) Pin() { s.pinned = s.sender() }
+func (s *PeerSocket) Pin() { s.pinned = mapped(&s.address) }
 
 // IsPinned says whether the last datagram came from the pinned address, from whatever port.
 //
 //go:nosplit
-func (s *PeerSocket) IsPinned() bool { return s.sender() == s.pinned }
+func (s *PeerSocket) IsPinned() bool { return mapped(&s.address) == s.pinned }
 
-// sender is the address of the last datagram's sender.
+// mapped is an address of a socket, IPv4 in its IPv6-mapped form.
 //
 //go:nosplit
-func (s *PeerSocket) sender() [16]byte {
-	if s.address.Addr.Family == unix.AF_INET {
-		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&s.address))
+func mapped(address *unix.RawSockaddrAny) [16]byte {
+	if address.Addr.Family == unix.AF_INET {
+		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(address))
 		return [16]byte{10: 0xff, 11: 0xff, 12: sa.Addr[0], 13: sa.Addr[1], 14: sa.Addr[2], 15: sa.Addr[3]}
 	}
-	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&s.address)).Addr
+	return (*unix.RawSockaddrInet6)(unsafe.Pointer(address)).Addr
 }
 
 // Receive takes a datagram from any address.

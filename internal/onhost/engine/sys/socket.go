@@ -66,5 +66,29 @@ func ConnectionError(s *Socket) error {
 	return fmt.Errorf("data connection: %w", err)
 }
 
+// A TCPSample is what TCP_INFO says about a connection that sends.
+type TCPSample struct {
+	// Retransmits counts segments since the connection began.
+	Retransmits int64
+	// Window is the congestion window in bytes, Smoothed the smoothed round-trip time.
+	Window   int64
+	Smoothed time.Duration
+}
+
+// NewPollerOf makes a poller for sockets, each under its index.
+func NewPollerOf(sockets []*Socket) (*Poller, error) {
+	p, err := NewPoller()
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sockets {
+		if err := p.Add(s, i); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
 // ReadSize is the size of a receiver's reads.
 const ReadSize = 128 << 10

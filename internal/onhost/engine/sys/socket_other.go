@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -81,13 +80,13 @@ func (s *Socket) Err() error {
 }
 
 // TimedOut says whether the last call failed because of its time limit.
-func (s *Socket) TimedOut() bool { return s.failure != nil && wire.IsTimeout(s.failure) }
+func (s *Socket) TimedOut() bool { return wire.IsTimeout(s.failure) }
 
 // Refused says whether the last call failed because the other side's port is closed (UDP).
-func (s *Socket) Refused() bool { return s.failure != nil && isRefused(s.failure) }
+func (s *Socket) Refused() bool { return isConnectionRefused(s.failure) }
 
 // NoBuffers says whether the last call failed because the system had no room for a datagram.
-func (s *Socket) NoBuffers() bool { return s.failure != nil && isNoRoom(s.failure) }
+func (s *Socket) NoBuffers() bool { return isOutOfBuffers(s.failure) }
 
 // Close closes the connection.
 func (s *Socket) Close() { s.Interrupt() }
@@ -169,13 +168,3 @@ func (f *fixedPeer) Write(b []byte) (int, error) { return f.WriteToUDPAddrPort(b
 
 // Facts are not available through the net package.
 func (s *Socket) Facts() map[string]string { return map[string]string{} }
-
-func isRefused(err error) bool {
-	var e *os.SyscallError
-	return errors.As(err, &e) && isConnectionRefused(e.Err)
-}
-
-func isNoRoom(err error) bool {
-	var e *os.SyscallError
-	return errors.As(err, &e) && isOutOfBuffers(e.Err)
-}

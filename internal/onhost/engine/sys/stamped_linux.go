@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
-	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -217,17 +216,7 @@ func timestampOf(b []byte) int64 {
 
 // interfaceName finds the interface with the socket's address; empty if there is none.
 func (s *StampedSocket) interfaceName() string {
-	var own netip.Addr
-	address, err := unix.Getsockname(int(s.Socket.fd))
-	if err != nil {
-		return ""
-	}
-	switch a := address.(type) {
-	case *unix.SockaddrInet4:
-		own = netip.AddrFrom4(a.Addr)
-	case *unix.SockaddrInet6:
-		own = netip.AddrFrom16(a.Addr).Unmap()
-	}
+	own := s.Socket.address()
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return ""

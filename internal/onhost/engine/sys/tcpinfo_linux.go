@@ -8,15 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A TCPSample is what TCP_INFO says about a connection that sends.
-type TCPSample struct {
-	// Retransmits counts segments since the connection began.
-	Retransmits int64
-	// Window is the congestion window in bytes, Smoothed the smoothed round-trip time.
-	Window   int64
-	Smoothed time.Duration
-}
-
 // Sample reads TCP_INFO. A thread other than the hot ones calls it once in each interval.
 func (s *Socket) Sample() (TCPSample, bool) {
 	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)

@@ -9,8 +9,8 @@ import (
 
 // IsTimeout says whether the error is about a time limit.
 func IsTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
 }
 
 // AddrPort gives the address of a TCP or UDP socket. An IPv4 address is unmapped.

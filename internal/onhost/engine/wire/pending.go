@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -62,27 +63,20 @@ func (p *Pending) Add(conn net.Conn) *PendingConn {
 
 // evict evicts the oldest connection of an address.
 func (p *Pending) evict(from netip.Addr) {
-	for i, c := range p.all {
-		if c.from == from {
-			p.all = append(p.all[:i:i], p.all[i+1:]...)
-			close(c.gone)
-			_ = c.Conn.SetDeadline(time.Now()) // whoever greets it stops waiting
-			return
-		}
-	}
+	i := slices.IndexFunc(p.all, func(c *PendingConn) bool { return c.from == from })
+	c := p.all[i] // there is one: the address has connections
+	p.all = slices.Delete(p.all, i, i+1)
+	close(c.gone)
+	_ = c.Conn.SetDeadline(time.Now()) // whoever greets it stops waiting
 }
 
 // Remove removes a connection whose handshake succeeded or failed; false if it was evicted before.
 func (p *Pending) Remove(c *PendingConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.all {
-		if other == c {
-			p.all = append(p.all[:i:i], p.all[i+1:]...)
-			return true
-		}
-	}
-	return false
+	before := len(p.all)
+	p.all = slices.DeleteFunc(p.all, func(other *PendingConn) bool { return other == c })
+	return len(p.all) < before
 }
 
 // Excuse tells an evicted connection the reason. It reads the bytes that the client has sent, because closing a
