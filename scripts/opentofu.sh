@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds OpenTofu and the providers of the tests (internal/kits/tofutest), in the versions that their go.mod pin, and
-# prints their three folders. There is one folder for each content of a module, in the user's cache. The first call
+# Builds OpenTofu and the provider of the tests (internal/kits/tofutest), in the versions that their go.mod pin, and
+# prints their two folders. There is one folder for each content of a module, in the user's cache. The first call
 # takes 4 to 15 minutes; later calls build nothing.
 set -eu
 cd "$(dirname "$0")/../internal/kits/tofutest"
@@ -29,7 +29,5 @@ sum() {
 # Without the stamp, OpenTofu says that it is a development version.
 build opentofu "$cache/opentofu-$(sum opentofu/go.mod opentofu/go.sum)" tofu \
 	"-X github.com/opentofu/opentofu/version.dev=no" github.com/opentofu/opentofu/cmd/tofu
-build provider "$cache/tofuprovider-$(sum provider/go.mod provider/go.sum provider/main.go)" \
+build schema "$cache/tofuschema-$(sum schema/go.mod schema/go.sum schema/*.go)" \
 	"nearfar.test/tests/stand/1.0.0/$($go env GOOS)_$($go env GOARCH)/terraform-provider-stand_v1.0.0" "" .
-build schema "$cache/tofuschema-$(sum schema/go.mod schema/go.sum schema/cloud.go schema/main.go schema/refusals.go \
-	schema/schema.go)" terraform-provider "" .

@@ -30,12 +30,7 @@ type Providers struct {
 // provider they are from, and all say in "source" where they come from.
 func NewProviders(t testing.TB) *Providers {
 	t.Helper()
-	programs, _, err := built()
-	if err != nil {
-		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
-	}
-	program, err := folder("tofuschema", "schema/go.mod", "schema/go.sum", "schema/cloud.go", "schema/main.go",
-		"schema/refusals.go", "schema/schema.go")
+	programs, provider, err := built()
 	if err != nil {
 		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
 	}
@@ -47,16 +42,18 @@ func NewProviders(t testing.TB) *Providers {
 	if err != nil {
 		t.Fatal(err)
 	}
+	system := runtime.GOOS + "_" + runtime.GOARCH
+	program := filepath.Join(provider, "nearfar.test", "tests", "stand", "1.0.0", system, "terraform-provider-stand_v1.0.0")
 	mirror := filepath.Join(p.Folder, "mirror")
 	for kind, version := range versions {
-		name := fmt.Sprintf("registry.opentofu.org/hashicorp/%s/%s/%s_%s/terraform-provider-%[1]s_v%[2]s", kind,
-			version, runtime.GOOS, runtime.GOARCH)
+		name := fmt.Sprintf("registry.opentofu.org/hashicorp/%s/%s/%s/terraform-provider-%[1]s_v%[2]s", kind,
+			version, system)
 		path := filepath.Join(mirror, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		// The program reads the schemas of the provider whose name it has.
-		if err := os.Symlink(filepath.Join(program, "terraform-provider"), path); err != nil {
+		if err := os.Symlink(program, path); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A Cloud is a folder in which the provider of the tests makes machines. Its source is nearfar.test/tests/stand, its
-// resource stand_machine; see the folder provider.
+// resource stand_machine; see the folder schema.
 type Cloud struct {
 	t testing.TB
 	// Folder is the cloud.
@@ -41,11 +41,12 @@ func NewCloud(t testing.TB) *Cloud {
 	return c
 }
 
-// built finds the folders of OpenTofu and of the provider that scripts/opentofu.sh has made.
+// built finds the folders of OpenTofu and of the providers that scripts/opentofu.sh has made.
 func built() (programs, provider string, err error) {
 	programs, err = folder("opentofu", "opentofu/go.mod", "opentofu/go.sum")
 	if err == nil {
-		provider, err = folder("tofuprovider", "provider/go.mod", "provider/go.sum", "provider/main.go")
+		provider, err = folder("tofuschema", "schema/go.mod", "schema/go.sum", "schema/cloud.go", "schema/described.go",
+			"schema/main.go", "schema/refusals.go", "schema/schema.go", "schema/stand.go")
 	}
 	return programs, provider, err
 }

@@ -1,5 +1,5 @@
-// A provider for tests that knows the schemas of real providers. It is a module of its own, because nearfar needs none of
-// its dependencies. scripts/opentofu.sh builds it.
+// The provider of the tests with OpenTofu. It is a module of its own, because nearfar needs none of its dependencies.
+// scripts/opentofu.sh builds it.
 module nearfar/internal/tofutest/schema
 
 go 1.26.8

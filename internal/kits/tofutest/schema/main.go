@@ -1,8 +1,8 @@
-// Command schema is a provider of OpenTofu and Terraform for tests. It has the resources and arguments of a real
-// provider, and its cloud is a folder: a resource is a file in it.
+// Command schema is a provider of OpenTofu and Terraform for tests. Its cloud is a folder: a resource is a file in it.
 //
-// The name of the program says which provider it is: terraform-provider-azurerm_v5.2.0 reads all files
-// azurerm/*.json in the folder that the environment names in NEARFAR_TEST_SCHEMAS. They have the form of
+// The name of the program says which provider it is. terraform-provider-stand_v1.0.0 makes machines that no real provider
+// has (see stand). All others have the resources and arguments of a real provider: terraform-provider-azurerm_v5.2.0
+// reads all files azurerm/*.json in the folder that the environment names in NEARFAR_TEST_SCHEMAS. They have the form of
 // `tofu providers schema -json`. NEARFAR_TEST_CLOUD is the folder of the cloud.
 package main
 
@@ -19,63 +19,32 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// server is the provider. The methods that OpenTofu does not call come from the nil interface.
+// server is a provider with the schemas of a real one.
 type server struct {
-	tfprotov6.ProviderServer
-	known    schemas
+	described
 	cloud    cloud
 	features features
 }
 
 func main() {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(os.Args[0]), "terraform-provider-"), "_")
-	known, err := readSchemas(filepath.Join(os.Getenv("NEARFAR_TEST_SCHEMAS"), kind))
-	if err == nil {
-		s := &server{known: known, cloud: cloud{os.Getenv("NEARFAR_TEST_CLOUD")}}
-		err = tf6server.Serve("registry.opentofu.org/hashicorp/"+kind, func() tfprotov6.ProviderServer { return s })
-	}
-	if err != nil {
+	if err := serve(kind); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func capabilities() *tfprotov6.ServerCapabilities {
-	return &tfprotov6.ServerCapabilities{GetProviderSchemaOptional: true, PlanDestroy: true}
-}
-
-func (s *server) GetMetadata(
-	context.Context, *tfprotov6.GetMetadataRequest,
-) (*tfprotov6.GetMetadataResponse, error) {
-	m := &tfprotov6.GetMetadataResponse{ServerCapabilities: capabilities()}
-	for name := range s.known.resources {
-		m.Resources = append(m.Resources, tfprotov6.ResourceMetadata{TypeName: name})
+// serve is the provider of a kind.
+func serve(kind string) error {
+	if kind == "stand" {
+		return tf6server.Serve("nearfar.test/tests/stand", func() tfprotov6.ProviderServer { return newStand() })
 	}
-	for name := range s.known.data {
-		m.DataSources = append(m.DataSources, tfprotov6.DataSourceMetadata{TypeName: name})
+	known, err := readSchemas(filepath.Join(os.Getenv("NEARFAR_TEST_SCHEMAS"), kind))
+	if err != nil {
+		return err
 	}
-	return m, nil
-}
-
-func (s *server) GetProviderSchema(
-	context.Context, *tfprotov6.GetProviderSchemaRequest,
-) (*tfprotov6.GetProviderSchemaResponse, error) {
-	return &tfprotov6.GetProviderSchemaResponse{
-		ServerCapabilities: capabilities(), Provider: s.known.provider,
-		ResourceSchemas: s.known.resources, DataSourceSchemas: s.known.data,
-	}, nil
-}
-
-func (*server) GetResourceIdentitySchemas(
-	context.Context, *tfprotov6.GetResourceIdentitySchemasRequest,
-) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return &tfprotov6.GetResourceIdentitySchemasResponse{}, nil
-}
-
-func (*server) ValidateProviderConfig(
-	_ context.Context, r *tfprotov6.ValidateProviderConfigRequest,
-) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: r.Config}, nil
+	s := &server{described: described{known: known}, cloud: cloud{os.Getenv("NEARFAR_TEST_CLOUD")}}
+	return tf6server.Serve("registry.opentofu.org/hashicorp/"+kind, func() tfprotov6.ProviderServer { return s })
 }
 
 func (s *server) ConfigureProvider(
@@ -83,38 +52,6 @@ func (s *server) ConfigureProvider(
 ) (_ *tfprotov6.ConfigureProviderResponse, err error) {
 	s.features, err = readFeatures(r.Config, s.known.provider.ValueType())
 	return &tfprotov6.ConfigureProviderResponse{}, err
-}
-
-// StopProvider changes nothing: as in most providers, operations that have begun are finished.
-func (*server) StopProvider(
-	context.Context, *tfprotov6.StopProviderRequest,
-) (*tfprotov6.StopProviderResponse, error) {
-	return &tfprotov6.StopProviderResponse{}, nil
-}
-
-// ValidateResourceConfig accepts everything: OpenTofu itself has compared the arguments with the schema.
-func (*server) ValidateResourceConfig(
-	context.Context, *tfprotov6.ValidateResourceConfigRequest,
-) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return &tfprotov6.ValidateResourceConfigResponse{}, nil
-}
-
-func (*server) ValidateDataResourceConfig(
-	context.Context, *tfprotov6.ValidateDataResourceConfigRequest,
-) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return &tfprotov6.ValidateDataResourceConfigResponse{}, nil
-}
-
-func (s *server) UpgradeResourceState(
-	_ context.Context, r *tfprotov6.UpgradeResourceStateRequest,
-) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	t := s.known.resources[r.TypeName].ValueType()
-	value, err := r.RawState.Unmarshal(t)
-	if err != nil {
-		return nil, err
-	}
-	state, err := tfprotov6.NewDynamicValue(t, value)
-	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &state}, err
 }
 
 // ReadDataSource makes up all values that the configuration does not give.

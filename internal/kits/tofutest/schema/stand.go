@@ -1,6 +1,3 @@
-// Command provider is a provider of OpenTofu and Terraform for tests. Its cloud is a folder: a machine is a file in it.
-// Other files of the folder say which machines are refused, and hold the provider at a step, so that a test can kill
-// what runs at that moment.
 package main
 
 import (
@@ -14,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -28,17 +24,25 @@ type machine struct {
 	Tags map[string]string `json:"tags"`
 }
 
-// refusal makes the creation of a machine fail. An empty size or zone stands for any.
-type refusal struct {
+// machineRefusal makes the creation of a machine fail. An empty size or zone stands for any.
+type machineRefusal struct {
 	Size    string `json:"size"`
 	Zone    string `json:"zone"`
 	Message string `json:"message"`
 }
 
-// server is the provider. The methods that OpenTofu does not call for this schema come from the nil interface.
-type server struct {
-	tfprotov6.ProviderServer
+// stand is a provider whose cloud is a folder that its configuration names: a machine is a file in it. Other files of
+// the folder say which machines are refused, and hold the provider at a step, so that a test can kill what runs at that
+// moment.
+type stand struct {
+	described
 	cloud string
+}
+
+func newStand() *stand {
+	return &stand{described: described{known: schemas{
+		provider: configSchema(), resources: map[string]*tfprotov6.Schema{resourceType: machineSchema()},
+	}}}
 }
 
 func attribute(name string, t tftypes.Type, set func(*tfprotov6.SchemaAttribute)) *tfprotov6.SchemaAttribute {
@@ -50,8 +54,6 @@ func attribute(name string, t tftypes.Type, set func(*tfprotov6.SchemaAttribute)
 func required(a *tfprotov6.SchemaAttribute) { a.Required = true }
 func optional(a *tfprotov6.SchemaAttribute) { a.Optional = true }
 func computed(a *tfprotov6.SchemaAttribute) { a.Computed = true }
-
-func tags() tftypes.Type { return tftypes.Map{ElementType: tftypes.String} }
 
 func configSchema() *tfprotov6.Schema {
 	return &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{Attributes: []*tfprotov6.SchemaAttribute{
@@ -65,84 +67,27 @@ func machineSchema() *tfprotov6.Schema {
 		attribute("name", tftypes.String, required),
 		attribute("size", tftypes.String, optional),
 		attribute("zone", tftypes.String, optional),
-		attribute("tags", tags(), optional),
+		attribute("tags", tftypes.Map{ElementType: tftypes.String}, optional),
 		attribute("id", tftypes.String, computed),
 		attribute("ssh", tftypes.String, computed),
 		attribute("address", tftypes.String, computed),
 	}}}
 }
 
-func (*server) GetMetadata(
-	context.Context, *tfprotov6.GetMetadataRequest,
-) (*tfprotov6.GetMetadataResponse, error) {
-	return &tfprotov6.GetMetadataResponse{
-		ServerCapabilities: capabilities(), Resources: []tfprotov6.ResourceMetadata{{TypeName: resourceType}},
-	}, nil
-}
-
-func capabilities() *tfprotov6.ServerCapabilities {
-	return &tfprotov6.ServerCapabilities{GetProviderSchemaOptional: true, PlanDestroy: true}
-}
-
-func (*server) GetProviderSchema(
-	context.Context, *tfprotov6.GetProviderSchemaRequest,
-) (*tfprotov6.GetProviderSchemaResponse, error) {
-	return &tfprotov6.GetProviderSchemaResponse{
-		ServerCapabilities: capabilities(), Provider: configSchema(),
-		ResourceSchemas: map[string]*tfprotov6.Schema{resourceType: machineSchema()},
-	}, nil
-}
-
-func (*server) GetResourceIdentitySchemas(
-	context.Context, *tfprotov6.GetResourceIdentitySchemasRequest,
-) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return &tfprotov6.GetResourceIdentitySchemasResponse{}, nil
-}
-
-func (*server) ValidateProviderConfig(
-	_ context.Context, r *tfprotov6.ValidateProviderConfigRequest,
-) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: r.Config}, nil
-}
-
-func (s *server) ConfigureProvider(
+func (s *stand) ConfigureProvider(
 	_ context.Context, r *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {
-	values, err := attributes(r.Config, configSchema())
+	values, err := object(r.Config, configSchema().ValueType())
 	if err == nil {
 		err = values["cloud"].As(&s.cloud)
 	}
 	return &tfprotov6.ConfigureProviderResponse{Diagnostics: problem(err)}, nil
 }
 
-// StopProvider changes nothing: as in most providers, operations that have begun are finished.
-func (*server) StopProvider(
-	context.Context, *tfprotov6.StopProviderRequest,
-) (*tfprotov6.StopProviderResponse, error) {
-	return &tfprotov6.StopProviderResponse{}, nil
-}
-
-func (*server) ValidateResourceConfig(
-	context.Context, *tfprotov6.ValidateResourceConfigRequest,
-) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return &tfprotov6.ValidateResourceConfigResponse{}, nil
-}
-
-func (*server) UpgradeResourceState(
-	_ context.Context, r *tfprotov6.UpgradeResourceStateRequest,
-) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	value, err := r.RawState.Unmarshal(machineSchema().ValueType())
-	if err != nil {
-		return nil, err
-	}
-	state, err := tfprotov6.NewDynamicValue(machineSchema().ValueType(), value)
-	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &state}, err
-}
-
-func (s *server) ReadResource(
+func (s *stand) ReadResource(
 	_ context.Context, r *tfprotov6.ReadResourceRequest,
 ) (*tfprotov6.ReadResourceResponse, error) {
-	values, err := attributes(r.CurrentState, machineSchema())
+	values, err := object(r.CurrentState, machineSchema().ValueType())
 	var id string
 	if err == nil {
 		err = values["id"].As(&id)
@@ -160,7 +105,7 @@ func (s *server) ReadResource(
 }
 
 // PlanResourceChange replaces a machine whose arguments change: this cloud changes none.
-func (s *server) PlanResourceChange(
+func (s *stand) PlanResourceChange(
 	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
 	t := machineSchema().ValueType()
@@ -205,7 +150,7 @@ func (s *server) PlanResourceChange(
 }
 
 // ApplyResourceChange makes or deletes a machine.
-func (s *server) ApplyResourceChange(
+func (s *stand) ApplyResourceChange(
 	_ context.Context, r *tfprotov6.ApplyResourceChangeRequest,
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	t := machineSchema().ValueType()
@@ -217,7 +162,7 @@ func (s *server) ApplyResourceChange(
 		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PriorState, Diagnostics: problem(err)}, nil
 	}
 	if planned.IsNull() {
-		values, err := attributes(r.PriorState, machineSchema())
+		values, err := object(r.PriorState, machineSchema().ValueType())
 		var id string
 		if err == nil {
 			err = values["id"].As(&id)
@@ -250,20 +195,11 @@ func (s *server) ApplyResourceChange(
 }
 
 // create makes a machine, or changes its tags. host says how it is reached: hosts.json of the cloud has it by name.
-func (s *server) create(values map[string]tftypes.Value) (id string, host map[string]string, err error) {
+func (s *stand) create(values map[string]tftypes.Value) (id string, host map[string]string, err error) {
 	m := machine{Name: text(values["name"]), Size: text(values["size"]), Zone: text(values["zone"]),
-		Tags: map[string]string{}}
-	all := map[string]tftypes.Value{}
-	if values["tags"].IsKnown() && !values["tags"].IsNull() {
-		if err := values["tags"].As(&all); err != nil {
-			return "", nil, err
-		}
-	}
-	for name, value := range all {
-		m.Tags[name] = text(value)
-	}
-	var refusals []refusal
-	if err := s.read("refusals.json", &refusals); err != nil {
+		Tags: texts(values["tags"])}
+	var refusals []machineRefusal
+	if err := readJSON(filepath.Join(s.cloud, "refusals.json"), &refusals); err != nil {
 		return "", nil, err
 	}
 	for _, r := range refusals {
@@ -272,7 +208,7 @@ func (s *server) create(values map[string]tftypes.Value) (id string, host map[st
 		}
 	}
 	hosts := map[string]map[string]string{}
-	if err := s.read("hosts.json", &hosts); err != nil {
+	if err := readJSON(filepath.Join(s.cloud, "hosts.json"), &hosts); err != nil {
 		return "", nil, err
 	}
 	if host = hosts[m.Name]; host == nil {
@@ -289,25 +225,13 @@ func (s *server) create(values map[string]tftypes.Value) (id string, host map[st
 }
 
 // path is the file of a machine.
-func (s *server) path(id string) string {
+func (s *stand) path(id string) string {
 	return filepath.Join(s.cloud, "machines", filepath.Base(id)+".json")
-}
-
-// read reads a file of the cloud; one that is not there changes nothing.
-func (s *server) read(name string, into any) error {
-	data, err := os.ReadFile(filepath.Join(s.cloud, name))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, into)
 }
 
 // step adds a line to the file "steps", "create vm-a". If the file "hold" has the number of this line, it waits until
 // "hold" is gone, or until it has waited for longest.
-func (s *server) step(what string, name tftypes.Value) {
+func (s *stand) step(what string, name tftypes.Value) {
 	const longest = 5 * time.Minute
 	f, err := os.OpenFile(filepath.Join(s.cloud, "steps"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -326,40 +250,5 @@ func (s *server) step(what string, name tftypes.Value) {
 		if err != nil || strings.TrimSpace(string(hold)) != fmt.Sprint(number) {
 			return
 		}
-	}
-}
-
-func text(v tftypes.Value) (s string) {
-	if v.IsKnown() && !v.IsNull() {
-		_ = v.As(&s) // it is a string
-	}
-	return s
-}
-
-// attributes reads an object.
-func attributes(v *tfprotov6.DynamicValue, schema *tfprotov6.Schema) (map[string]tftypes.Value, error) {
-	object, err := v.Unmarshal(schema.ValueType())
-	values := map[string]tftypes.Value{}
-	if err == nil {
-		err = object.As(&values)
-	}
-	return values, err
-}
-
-// problem is the diagnostic for an error; none for nil.
-func problem(err error) []*tfprotov6.Diagnostic {
-	if err == nil {
-		return nil
-	}
-	return []*tfprotov6.Diagnostic{{
-		Severity: tfprotov6.DiagnosticSeverityError, Summary: "the cloud refuses", Detail: err.Error(),
-	}}
-}
-
-func main() {
-	err := tf6server.Serve("nearfar.test/tests/stand", func() tfprotov6.ProviderServer { return &server{} })
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 }
