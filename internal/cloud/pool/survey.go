@@ -92,7 +92,9 @@ func (c *Cluster) survey(ctx context.Context, s *State, from, to []corev1.Node, 
 	if err != nil {
 		return nil, err
 	}
-	v := &surveyor{c: c, survey: &Survey{}, owners: c.owners(), budgets: budgets, targets: targets}
+	v := &surveyor{
+		c: c, survey: &Survey{}, owners: c.owners(), budgets: budgets, targets: targets, unbudgeted: map[string]int{},
+	}
 	for _, n := range to {
 		v.survey.NewNodes = append(v.survey.NewNodes, n.Name)
 	}
@@ -172,9 +174,6 @@ func (v *surveyor) pod(ctx context.Context, p *corev1.Pod) (MovingPod, error) {
 	case len(m.Budgets) > 1:
 		v.crowded = append(v.crowded, name)
 	case len(m.Budgets) == 0 && managed && w.Kind != kindJob:
-		if v.unbudgeted == nil {
-			v.unbudgeted = map[string]int{}
-		}
 		v.unbudgeted[m.Workload]++
 	}
 	if managed && w.Kind == kindJob {

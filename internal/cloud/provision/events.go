@@ -133,18 +133,18 @@ func short(text string) string {
 // progress says in a line what an event is about; empty if it is not about progress.
 func (e event) progress() string {
 	what := e.Hook.Resource.Addr
-	doing, done, known := actionWords(e.Hook.Action)
+	words, known := actionWords()[e.Hook.Action]
 	if !known || what == "" {
 		return ""
 	}
 	took := elapsed(e.Hook.Elapsed)
 	switch e.Type {
 	case "apply_start":
-		return what + ": " + doing
+		return what + ": " + words.doing
 	case "apply_progress":
-		return fmt.Sprintf("%s: still %s after %s", what, doing, took)
+		return fmt.Sprintf("%s: still %s after %s", what, words.doing, took)
 	case "apply_complete":
-		return fmt.Sprintf("%s: %s in %s", what, done, took)
+		return fmt.Sprintf("%s: %s in %s", what, words.done, took)
 	case "apply_errored":
 		return fmt.Sprintf("%s: failed after %s", what, took)
 	}
@@ -160,18 +160,11 @@ func elapsed(seconds float64) string {
 	return (time.Duration(seconds) * time.Second).String()
 }
 
-func actionWords(action string) (doing, done string, known bool) {
-	switch action {
-	case "create":
-		return "creating", "created", true
-	case "update":
-		return "changing", "changed", true
-	case "delete":
-		return "deleting", "deleted", true
-	case "read":
-		return "reading", "read", true
+func actionWords() map[string]struct{ doing, done string } {
+	return map[string]struct{ doing, done string }{
+		"create": {"creating", "created"}, "update": {"changing", "changed"}, "delete": {"deleting", "deleted"},
+		"read": {"reading", "read"},
 	}
-	return "", "", false
 }
 
 // text writes a diagnostic as one line.

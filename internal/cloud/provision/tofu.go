@@ -33,8 +33,7 @@ func (t *tool) planWith(
 		}
 	}}
 	args := append([]string{"plan", "-json", "-input=false", p.stateFlag(), "-out=" + p.planFile()}, further...)
-	err := t.stream(ctx, call{args: args, variables: variables}, &seen)
-	if err != nil {
+	if err := t.stream(ctx, variables, false, &seen, args...); err != nil {
 		return Plan{}, err
 	}
 	declared, shown, err := t.declaredVariables(ctx, p.planFile(), variables)
@@ -63,11 +62,8 @@ func (t *tool) planWith(
 func (t *tool) create(ctx context.Context, variables []experiment.ModuleVariable) error {
 	p := t.project
 	p.options.Note(t.name + " apply")
-	seen := events{on: p.showProgress}
-	return t.stream(ctx, call{
-		args:      []string{"apply", "-json", "-input=false", p.stateFlag(), p.planFile()},
-		variables: variables, changes: true,
-	}, &seen)
+	seen := &events{on: p.showProgress}
+	return t.stream(ctx, variables, true, seen, "apply", "-json", "-input=false", p.stateFlag(), p.planFile())
 }
 
 // showProgress prints an event.
@@ -81,11 +77,9 @@ func (p *Project) showProgress(e event) {
 func (t *tool) remove(ctx context.Context, variables []experiment.ModuleVariable) error {
 	p := t.project
 	p.options.Note(t.name + " destroy")
-	seen := events{on: p.showProgress}
-	return t.stream(ctx, call{
-		args:      []string{"destroy", "-json", "-auto-approve", "-input=false", "-lock-timeout=10m", p.stateFlag()},
-		variables: variables, changes: true,
-	}, &seen)
+	seen := &events{on: p.showProgress}
+	return t.stream(ctx, variables, true, seen, "destroy", "-json", "-auto-approve", "-input=false", "-lock-timeout=10m",
+		p.stateFlag())
 }
 
 func (p *Project) state() string     { return filepath.Join(p.folder, "terraform.tfstate") }

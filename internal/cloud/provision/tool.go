@@ -67,15 +67,7 @@ func (t *tool) gone() string { return "the state is empty" }
 // prepare prepares the module: its providers and its backend.
 func (t *tool) prepare(ctx context.Context) error {
 	t.project.options.Note(t.name + " init")
-	return t.stream(ctx, call{args: []string{"init", "-input=false", "-no-color"}}, &events{})
-}
-
-// call is one call of the program.
-type call struct {
-	args      []string
-	variables []experiment.ModuleVariable
-	// changes says that it makes or deletes resources.
-	changes bool
+	return t.stream(ctx, nil, false, &events{}, "init", "-input=false", "-no-color")
 }
 
 // environment is the user's own, with the variables of the module. They are in the environment and never in arguments,
@@ -96,10 +88,13 @@ func (t *tool) environment(variables []experiment.ModuleVariable) []string {
 		"TF_VAR_nearfar_expires="+p.until().UTC().Format(time.RFC3339))
 }
 
-// stream runs the program and reads its events. The error has what the program said.
-func (t *tool) stream(ctx context.Context, c call, seen *events) error {
+// stream runs the program and reads its events. changes says that it makes or deletes resources. The error has what the
+// program said.
+func (t *tool) stream(
+	ctx context.Context, variables []experiment.ModuleVariable, changes bool, seen *events, args ...string,
+) error {
 	err := t.project.run(ctx, command{
-		name: t.name, path: t.path, args: c.args, env: t.environment(c.variables), out: seen.line, changes: c.changes,
+		name: t.name, path: t.path, args: args, env: t.environment(variables), out: seen.line, changes: changes,
 	})
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -107,7 +102,7 @@ func (t *tool) stream(ctx context.Context, c call, seen *events) error {
 	if errors.Is(err, errFlood) && seen.printing != "" {
 		err = fmt.Errorf("%w; the last was printed by commands of %s", err, seen.printing)
 	}
-	return failure(t.name+" "+c.args[0], err, seen.errors, t.project.said())
+	return failure(t.name+" "+args[0], err, seen.errors, t.project.said())
 }
 
 // said is what the program wrote to standard error, without the frame that it draws there.

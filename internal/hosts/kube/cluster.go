@@ -9,6 +9,10 @@ import (
 	"os/user"
 	"time"
 
+	"k8s.io/client-go/discovery"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	networkingv1 "k8s.io/client-go/kubernetes/typed/networking/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
@@ -24,6 +28,14 @@ type Cluster struct {
 	limits  limits
 	// exec runs a command in a container until it ends or ctx does; tests replace it.
 	exec func(ctx context.Context, at place, argv []string, streams remotecommand.StreamOptions) error
+}
+
+// api is the part of the API that pods need.
+type api interface {
+	CoreV1() corev1.CoreV1Interface
+	NetworkingV1() networkingv1.NetworkingV1Interface
+	AuthorizationV1() authorizationv1.AuthorizationV1Interface
+	Discovery() discovery.DiscoveryInterface
 }
 
 // place is a container.

@@ -102,21 +102,19 @@ func (d *Deployed) Make(ctx context.Context) error {
 
 // create makes the objects, in their order.
 func (d *Deployed) create(ctx context.Context) error {
-	s, client := d.Set, d.cluster.client
-	var o metav1.CreateOptions
+	s, core := d.Set, d.cluster.client.CoreV1()
 	if s.made != nil {
-		_, err := client.CoreV1().Namespaces().Create(ctx, s.made, o)
-		if err = existing(err); err != nil {
-			return explain("making namespace "+s.Namespace, err)
+		if err := makeOne(ctx, core.Namespaces(), "namespace "+s.Namespace, s.made); err != nil {
+			return err
 		}
 	}
-	_, err := client.CoreV1().ServiceAccounts(s.Namespace).Create(ctx, s.account, o)
+	err := makeOne(ctx, core.ServiceAccounts(s.Namespace), "the service account", s.account)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("there is no namespace %s in context %s: leave out namespace:, and nearfar makes one",
 			s.Namespace, s.Context)
 	}
-	if err = existing(err); err != nil {
-		return explain("making the service account", err)
+	if err != nil {
+		return err
 	}
 	for i := range s.services {
 		if err := d.createService(ctx, i); err != nil {
@@ -124,18 +122,25 @@ func (d *Deployed) create(ctx context.Context) error {
 		}
 	}
 	if s.policy != nil {
-		_, err := client.NetworkingV1().NetworkPolicies(s.Namespace).Create(ctx, s.policy, o)
-		if err = existing(err); err != nil {
-			return explain("making the network policy", err)
+		policies := d.cluster.client.NetworkingV1().NetworkPolicies(s.Namespace)
+		if err := makeOne(ctx, policies, "the network policy", s.policy); err != nil {
+			return err
 		}
 	}
 	for _, pod := range s.pods {
-		_, err := client.CoreV1().Pods(s.Namespace).Create(ctx, pod, o)
-		if err = existing(err); err != nil {
-			return explain("making pod "+pod.Name, err)
+		if err := makeOne(ctx, core.Pods(s.Namespace), "pod "+pod.Name, pod); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// makeOne makes an object.
+func makeOne[T any](ctx context.Context, in interface {
+	Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error)
+}, what string, object T) error {
+	_, err := in.Create(ctx, object, metav1.CreateOptions{})
+	return explain("making "+what, existing(err))
 }
 
 // existing drops the error that an object exists: its name has the run's id, so an earlier attempt of the same request

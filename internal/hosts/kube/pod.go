@@ -68,13 +68,9 @@ func (s *Set) selector(p *pair, side string) map[string]string {
 
 // pod plans one pod.
 func (s *Set) pod(p *pair, side string, d *experiment.Pod) (*corev1.Pod, error) {
-	labels, annotations := maps.Clone(d.Labels), maps.Clone(d.Annotations)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	labels, annotations := map[string]string{}, map[string]string{}
+	maps.Copy(labels, d.Labels)
+	maps.Copy(annotations, d.Annotations)
 	maps.Copy(labels, s.labels(LabelPair, p.name, LabelSide, side))
 	maps.Copy(annotations, s.annotations(p.arms...))
 	no, grace := false, int64(1)

@@ -143,13 +143,10 @@ func waiting(c corev1.ContainerStatus, logs func(string) string) (state, bool) {
 
 // noImage says that a registry answered and has no such image, or refuses it: another attempt gives the same answer.
 func noImage(message string) bool {
-	for _, words := range []string{"not found", "manifest unknown", "unauthorized", "denied", "authentication required",
-		"no such image", "no match for platform"} {
-		if strings.Contains(strings.ToLower(message), words) {
-			return true
-		}
-	}
-	return false
+	message = strings.ToLower(message)
+	return slices.ContainsFunc([]string{"not found", "manifest unknown", "unauthorized", "denied",
+		"authentication required", "no such image", "no match for platform"},
+		func(words string) bool { return strings.Contains(message, words) })
 }
 
 // unschedulable turns the scheduler's message into words: which constraints exclude how many nodes. The message has the

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,11 +88,7 @@ func (s *stream) why() error {
 	if lines := strings.TrimSpace(s.stderr.String()); lines != "" {
 		text = ": " + clean.Line(lines)
 	}
-	err := shortened(s.err)
-	if err == nil {
-		err = io.EOF
-	}
-	return fmt.Errorf("pod %s: %w%s: %w", s.at.pod, errStream, text, err)
+	return fmt.Errorf("pod %s: %w%s: %w", s.at.pod, errStream, text, cmp.Or(shortened(s.err), io.EOF))
 }
 
 func (s *stream) Read(p []byte) (int, error)  { return s.out.Read(p) }

@@ -116,9 +116,8 @@ func (d *Deployed) MakeWatchers(ctx context.Context) map[string]Watcher {
 // makeWatcher makes one watcher and waits until it is ready.
 func (d *Deployed) makeWatcher(ctx context.Context, pod *corev1.Pod, node string, like *experiment.Pod) error {
 	pods := d.cluster.client.CoreV1().Pods(d.Set.Namespace)
-	_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
-	if err = existing(err); err != nil {
-		return explain("making pod "+pod.Name, err)
+	if err := makeOne(ctx, pods, "pod "+pod.Name, pod); err != nil {
+		return err
 	}
 	for {
 		now, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,18 +27,8 @@ func Planned(e *experiment.Experiment) map[string]host.Hosts {
 		}
 		at.Name = name
 		v4, v6 := placeholders(slices.Index(names, name))
-		if !at.Dial.V4.IsValid() {
-			at.Dial.V4 = v4
-		}
-		if !at.Dial.V6.IsValid() {
-			at.Dial.V6 = v6
-		}
-		if !at.Bind.V4.IsValid() {
-			at.Bind.V4 = at.Dial.V4
-		}
-		if !at.Bind.V6.IsValid() {
-			at.Bind.V6 = at.Dial.V6
-		}
+		at.Dial.V4, at.Dial.V6 = cmp.Or(at.Dial.V4, v4), cmp.Or(at.Dial.V6, v6)
+		at.Bind.V4, at.Bind.V6 = cmp.Or(at.Bind.V4, at.Dial.V4), cmp.Or(at.Bind.V6, at.Dial.V6)
 		return planned{at}
 	}
 	for _, arm := range e.Arms {

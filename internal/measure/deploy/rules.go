@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -83,13 +84,14 @@ func (b blocked) source() string {
 // rule is the command that opens the sockets in the firewall that the server's system usually has.
 func (b blocked) rule(sockets []host.Socket) string {
 	var commands []string
-	each := func(format func(protocol, ports string) string, separator string) string {
+	each := func(command, separator, then string) string {
 		for _, protocol := range []string{"tcp", "udp"} {
 			for _, ports := range ranges(portsOf(sockets, protocol), separator) {
-				commands = append(commands, format(protocol, ports))
+				words := strings.NewReplacer("{protocol}", protocol, "{PROTOCOL}", strings.ToUpper(protocol), "{ports}", ports)
+				commands = append(commands, words.Replace(command))
 			}
 		}
-		return strings.Join(commands, " && ")
+		return strings.Join(commands, then)
 	}
 	from := ""
 	if b.from.IsValid() && !b.from.IsUnspecified() {
@@ -100,10 +102,8 @@ func (b blocked) rule(sockets []host.Socket) string {
 		if from != "" {
 			source = " -RemoteAddress " + from
 		}
-		return "(PowerShell, as administrator) " + strings.ReplaceAll(each(func(protocol, ports string) string {
-			return fmt.Sprintf("New-NetFirewallRule -DisplayName nearfar -Direction Inbound -Action Allow -Protocol "+
-				"%s -LocalPort %s%s", strings.ToUpper(protocol), ports, source)
-		}, "-"), " && ", "; ")
+		return "(PowerShell, as administrator) " + each("New-NetFirewallRule -DisplayName nearfar -Direction Inbound "+
+			"-Action Allow -Protocol {PROTOCOL} -LocalPort {ports}"+source, "-", "; ")
 	}
 	families := strings.Fields(strings.ToLower(b.facts.Release["ID"] + " " + b.facts.Release["ID_LIKE"]))
 	is := func(names ...string) bool {
@@ -111,25 +111,15 @@ func (b blocked) rule(sockets []host.Socket) string {
 	}
 	switch {
 	case is("ubuntu"):
-		source := "any"
-		if from != "" {
-			source = from
-		}
-		return each(func(protocol, ports string) string {
-			return fmt.Sprintf("sudo ufw allow proto %s from %s to any port %s", protocol, source, ports)
-		}, ":")
+		return each("sudo ufw allow proto {protocol} from "+cmp.Or(from, "any")+" to any port {ports}", ":", " && ")
 	case is("rhel", "centos", "fedora", "suse", "opensuse", "sles", "amzn"):
-		return each(func(protocol, ports string) string {
-			return fmt.Sprintf("sudo firewall-cmd --add-port=%s/%s", ports, protocol)
-		}, "-")
+		return each("sudo firewall-cmd --add-port={ports}/{protocol}", "-", " && ")
 	}
 	source := ""
 	if from != "" {
 		source = family(b.from) + " saddr " + from + " "
 	}
-	return each(func(protocol, ports string) string {
-		return fmt.Sprintf("sudo nft insert rule inet filter input %s%s dport %s accept", source, protocol, ports)
-	}, "-")
+	return each("sudo nft insert rule inet filter input "+source+"{protocol} dport {ports} accept", "-", " && ")
 }
 
 func family(a netip.Addr) string {

@@ -95,26 +95,22 @@ func (b *background) beside(
 		ended <- client.Wait()
 		cancel(errBackgroundEnded) // it is no interrupt
 	}()
-	timeout := time.NewTimer(b.plan.Expected + l.Patience)
-	defer timeout.Stop()
 	select {
 	case <-flowing:
 	case <-running.Done():
 		b.failed = b.endedEarly(ctx, <-ended)
 		return b.failed
-	case <-timeout.C:
+	case <-time.After(b.plan.Expected + l.Patience):
 		b.failed = fmt.Errorf("the background: nothing arrived within %v", b.plan.Expected+l.Patience)
 		return errors.Join(b.failed, client.Stop(l.Grace))
 	}
 	b.from, b.until, err = work(running)
 	if err == nil {
 		// The same disturbance that delays the workload also delays the background's reports.
-		late := time.NewTimer(reportTime)
-		defer late.Stop()
 		select {
 		case <-printed.when(func(stdout []byte) bool { return b.tool.Reported(stdout, b.until) }):
 		case <-running.Done():
-		case <-late.C:
+		case <-time.After(reportTime):
 		}
 	}
 	select {

@@ -34,12 +34,9 @@ func contentionFacts(c host.Contention, facts map[string]string) {
 		if own, err := time.ParseDuration(facts[fact]); err == nil && own >= 0 && !side.DelayKnown {
 			side.Delay, side.DelayKnown = own, true
 		}
-	}
-	if c.Client.DelayKnown {
-		facts[result.FactRunDelay] = rounded(c.Client.Delay)
-	}
-	if c.Server.DelayKnown {
-		facts[result.FactServerRunDelay] = rounded(c.Server.Delay)
+		if side.DelayKnown {
+			facts[fact] = rounded(side.Delay)
+		}
 	}
 	if waited, ran, ok := waitedForOthers(c); ok && waited+ran > 0 {
 		set(result.FactWaited, float64(waited)/float64(waited+ran))

@@ -132,11 +132,9 @@ func awaitEnd(ctx context.Context, p host.Process, most time.Duration) {
 		defer close(ended)
 		_ = p.Wait() // the parser judges what the process printed
 	}()
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(most):
 	case <-ctx.Done():
 	}
 }
@@ -221,8 +219,7 @@ func (o *outputs) parsable(w *experiment.Workload, runErr error) tool.Output {
 		Workload: w, Stdout: o.stdout.Bytes(), Stderr: o.stderr.Bytes(),
 		ServerStdout: o.serverStdout.Bytes(), ServerStderr: o.serverStderr.Bytes(),
 	}
-	var exit *host.ExitError
-	if errors.As(runErr, &exit) {
+	if exit, ok := errors.AsType[*host.ExitError](runErr); ok {
 		out.ExitCode = exit.Code
 	} else if runErr != nil {
 		out.ExitCode = -1

@@ -46,8 +46,7 @@ func (r *Runner) findTools(ctx context.Context) error {
 		return err
 	}
 	if err := r.skipOrRefuse(probes, absent); err != nil {
-		var missing *MissingTools
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*MissingTools](err); ok {
 			missing.Install = r.howToInstall(probes, absent)
 		}
 		return err

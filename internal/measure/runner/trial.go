@@ -26,26 +26,26 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
 		Set: cell.Set,
 	}
+	failed := func(err error) (result.Trial, error) {
+		trial.Error = err.Error()
+		return trial, nil
+	}
 	t, ok := r.tools.Lookup(w.Tool)
 	if !ok {
-		trial.Error = fmt.Sprintf("nearfar cannot run %s", w.Tool)
-		return trial, nil
+		return failed(fmt.Errorf("nearfar cannot run %s", w.Tool))
 	}
 	hosts := r.hosts[slot.Arm]
 	plan, err := r.plan(t, w, slot.Arm)
 	if err != nil {
-		trial.Error = err.Error()
-		return trial, nil
+		return failed(err)
 	}
 	clientCPUs, serverCPUs, err := hosts.Machines.CPUs(w.Placement)
 	if err != nil {
-		trial.Error = err.Error()
-		return trial, nil
+		return failed(err)
 	}
 	behind, err := r.background(w, plan, hosts)
 	if err != nil {
-		trial.Error = err.Error()
-		return trial, nil
+		return failed(err)
 	}
 	secret := plan.Redactor()
 	trial.Commands = commandLines(plan, behind)

@@ -1,6 +1,7 @@
 package hostverbs
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,12 +13,8 @@ import (
 
 // VersionLine is what the verb version prints: version, system, Go, and the commit.
 func VersionLine() string {
-	commit := process.Revision()
-	if commit == "" {
-		commit = "unknown"
-	}
-	return fmt.Sprintf("nearfar %s %s/%s %s commit %s\n",
-		process.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version(), commit)
+	return fmt.Sprintf("nearfar %s %s/%s %s commit %s\n", process.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.Version(), cmp.Or(process.Revision(), "unknown"))
 }
 
 // Version is the verb that prints the version of the program.

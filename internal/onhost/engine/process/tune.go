@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -38,12 +39,9 @@ func Reserve(hot int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2)) }
 func Environment() string { return "GODEBUG=" + godebugSetting }
 
 func preemptionOff(godebug string) bool {
-	for setting := range strings.SplitSeq(godebug, ",") {
-		if strings.TrimSpace(setting) == godebugSetting {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(godebug, ","), func(setting string) bool {
+		return strings.TrimSpace(setting) == godebugSetting
+	})
 }
 
 // WithPreemptionOff returns the environment with the setting added to GODEBUG.

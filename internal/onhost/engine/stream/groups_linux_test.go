@@ -17,8 +17,8 @@ func TestStreamGroups(t *testing.T) {
 	var f, g flows
 	for range 3 {
 		from, to := streamPair(t)
-		f.senders = append(f.senders, newSender(from, sys.NewBuffer(8<<10)))
-		g.receivers = append(g.receivers, newReceiver(to))
+		f.senders = append(f.senders, &sender{socket: from, message: sys.NewBuffer(8 << 10)})
+		g.receivers = append(g.receivers, &receiver{socket: to})
 	}
 	process.Reserve(2)
 	senders, receivers := process.OnThread(nil, newSenderGroup(f.senders).run), process.OnThread(nil,

@@ -41,7 +41,7 @@ func streamMessage(s *sender, to *sys.Socket, buffer []byte) bool {
 
 func TestStreamDoesNotAllocate(t *testing.T) {
 	from, to := streamPair(t)
-	s, buffer := newSender(from, sys.NewBuffer(8<<10)), sys.NewBuffer(8<<10)
+	s, buffer := &sender{socket: from, message: sys.NewBuffer(8 << 10)}, sys.NewBuffer(8<<10)
 	failed := false
 	if n := testing.AllocsPerRun(200, func() { failed = failed || !streamMessage(s, to, buffer) }); n != 0 {
 		t.Errorf("a message allocates %v times", n)
@@ -53,7 +53,7 @@ func TestStreamDoesNotAllocate(t *testing.T) {
 
 func BenchmarkStreamMessage(b *testing.B) {
 	from, to := streamPair(b)
-	s, buffer := newSender(from, sys.NewBuffer(8<<10)), sys.NewBuffer(8<<10)
+	s, buffer := &sender{socket: from, message: sys.NewBuffer(8 << 10)}, sys.NewBuffer(8<<10)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(s.message)))
 	for b.Loop() {
@@ -67,7 +67,7 @@ func BenchmarkStreamMessage(b *testing.B) {
 func TestZeroCopyDoesNotAllocate(t *testing.T) {
 	enginetest.OnLinux(t)
 	from, to := streamPair(t)
-	s, buffer := newSender(from, sys.NewBuffer(8<<10)), sys.NewBuffer(8<<10)
+	s, buffer := &sender{socket: from, message: sys.NewBuffer(8 << 10)}, sys.NewBuffer(8<<10)
 	var err error
 	if s.zero, err = sys.NewZeroCopy(from); err != nil {
 		t.Fatal(err)

@@ -32,13 +32,13 @@ func newFlows(sockets []*sys.Socket, p wire.Params, isClient bool) (f flows, err
 	var message []byte // one for all: what is sent never changes, and takes the room of one in the caches
 	for i, s := range sockets {
 		if i < uploads != isClient {
-			f.receivers = append(f.receivers, newReceiver(s))
+			f.receivers = append(f.receivers, &receiver{socket: s})
 			continue
 		}
 		if message == nil {
 			message = sys.NewBuffer(p.Message)
 		}
-		sender := newSender(s, message)
+		sender := &sender{socket: s, message: message}
 		if p.ZeroCopy {
 			if sender.zero, err = sys.NewZeroCopy(s); err != nil {
 				return f, err
@@ -138,10 +138,6 @@ type sender struct {
 	sent int64
 }
 
-func newSender(s *sys.Socket, message []byte) *sender {
-	return &sender{socket: s, message: message}
-}
-
 //go:nosplit
 func (s *sender) run() {
 	for !s.stopped.Load() {
@@ -188,10 +184,6 @@ type receiver struct {
 	_        [56]byte
 	// ending says that the stream may end.
 	ending atomic.Bool
-}
-
-func newReceiver(s *sys.Socket) *receiver {
-	return &receiver{socket: s}
 }
 
 //go:nosplit

@@ -231,6 +231,16 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return sa
 }
 
+// Sample reads TCP_INFO. A thread other than the hot ones calls it once in each interval.
+func (s *Socket) Sample() (TCPSample, bool) {
+	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return TCPSample{}, false
+	}
+	return TCPSample{Retransmits: int64(info.Total_retrans), Window: int64(info.Snd_cwnd) * int64(info.Snd_mss),
+		Smoothed: time.Duration(info.Rtt) * time.Microsecond}, true
+}
+
 // Facts reads back the values that the kernel uses for the socket.
 func (s *Socket) Facts() map[string]string {
 	f := map[string]string{}

@@ -82,12 +82,6 @@ func (s *Socket) Err() error {
 // TimedOut says whether the last call failed because of its time limit.
 func (s *Socket) TimedOut() bool { return wire.IsTimeout(s.failure) }
 
-// Refused says whether the last call failed because the other side's port is closed (UDP).
-func (s *Socket) Refused() bool { return isConnectionRefused(s.failure) }
-
-// NoBuffers says whether the last call failed because the system had no room for a datagram.
-func (s *Socket) NoBuffers() bool { return isOutOfBuffers(s.failure) }
-
 // Close closes the connection.
 func (s *Socket) Close() { s.Interrupt() }
 
