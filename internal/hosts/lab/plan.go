@@ -133,13 +133,6 @@ const (
 	slowRate = 64 << 10 * 8 * 1000 // bit/s
 )
 
-// Check says why a lab cannot make the path. It does no I/O: whether this machine's kernel has what the path needs, it
-// does not know.
-func Check(spec experiment.Lab) error {
-	_, err := newPlan("arm", 1, spec, true)
-	return err
-}
-
 // newPlan plans an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
 // The limits are those of experiment files (experiment.Lab.CheckLimits); an MTU of 0 is the default.
 func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, error) {

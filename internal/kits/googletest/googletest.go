@@ -145,24 +145,6 @@ func (c *Cloud) Pages(size int) {
 	c.pageSize = size
 }
 
-// Take sets how long operations take.
-func (c *Cloud) Take(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.duration = d
-}
-
-// Busy lists the links of resources on which operations work.
-func (c *Cloud) Busy() (links []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.settle()
-	for _, o := range c.pending {
-		links = append(links, textAt(o.shown, "targetLink"))
-	}
-	return links
-}
-
 // paths are the paths of all resources, in order.
 func (c *Cloud) paths() []string { return slices.Sorted(maps.Keys(c.resources)) }
 

@@ -356,3 +356,21 @@ func TestQuotasAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// Take sets how long operations take.
+func (c *Cloud) Take(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.duration = d
+}
+
+// Busy lists the links of resources on which operations work.
+func (c *Cloud) Busy() (links []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle()
+	for _, o := range c.pending {
+		links = append(links, textAt(o.shown, "targetLink"))
+	}
+	return links
+}

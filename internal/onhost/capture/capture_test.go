@@ -210,15 +210,27 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// protoTCP is the protocol number of TCP.
+const protoTCP = 6
+
+// decodeFrame is Decode for an Ethernet frame, with or without VLAN tags.
+func decodeFrame(b []byte) (layers []Layer, hidden string) {
+	packet, ok := ethernet(b)
+	if !ok {
+		return nil, ""
+	}
+	return Decode(packet)
+}
+
 // TestDecodeFrame reads frames with VLAN tags.
 func TestDecodeFrame(t *testing.T) {
 	packet := ip(client4, server4, protoTCP, tcp())
 	for _, f := range [][]byte{frame(packet), frame(packet, etherVLAN), frame(packet, etherQinQ, etherVLAN)} {
-		if layers, _ := DecodeFrame(f); len(layers) != 1 || layers[0].Source != client4 || layers[0].TTL != 63 {
+		if layers, _ := decodeFrame(f); len(layers) != 1 || layers[0].Source != client4 || layers[0].TTL != 63 {
 			t.Errorf("%+v", layers)
 		}
 	}
-	if layers, _ := DecodeFrame(frame(packet, etherVLAN, etherVLAN, etherVLAN)); layers != nil {
+	if layers, _ := decodeFrame(frame(packet, etherVLAN, etherVLAN, etherVLAN)); layers != nil {
 		t.Errorf("three tags: %+v", layers)
 	}
 }
@@ -273,7 +285,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("layer %d: %+v", i, l)
 			}
 		}
-		DecodeFrame(b)
+		decodeFrame(b)
 		for kind, vm := range vms {
 			n, err := vm.Run(b)
 			if err != nil {

@@ -25,7 +25,6 @@ const (
 // Protocol numbers of the Internet (IANA).
 const (
 	protoIPv4     = 4
-	protoTCP      = 6
 	protoUDP      = 17
 	protoIPv6     = 41
 	protoGRE      = 47
@@ -89,15 +88,6 @@ func Decode(b []byte) (layers []Layer, hidden string) {
 		b, in = inner, carrier
 	}
 	return layers, ""
-}
-
-// DecodeFrame is Decode for an Ethernet frame, with or without VLAN tags.
-func DecodeFrame(b []byte) (layers []Layer, hidden string) {
-	packet, ok := ethernet(b)
-	if !ok {
-		return nil, ""
-	}
-	return Decode(packet)
 }
 
 // ethernet is the IP packet in an Ethernet frame; false for other frames.
