@@ -129,7 +129,8 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		}
 		return reply{}, killNamespace(ns)
 	case opDrop:
-		return reply{}, s.dropArm(q.Arm)
+		s.dropArm(q.Arm)
+		return reply{}, nil
 	case opWireBegin:
 		return reply{}, s.beginWire(q.Arm)
 	case opWireEnd:
@@ -253,7 +254,7 @@ func (s *initServer) buildArm(p *plan) error {
 	return nil
 }
 
-func (s *initServer) dropArm(name string) error {
+func (s *initServer) dropArm(name string) {
 	s.mu.Lock()
 	a := s.arms[name]
 	delete(s.arms, name)
@@ -261,7 +262,6 @@ func (s *initServer) dropArm(name string) error {
 	if a != nil {
 		a.free()
 	}
-	return nil
 }
 
 // putFile writes a temporary file in the same directory and renames it, so that the file is whole or absent.

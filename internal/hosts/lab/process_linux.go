@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +96,7 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	path, err := lookPath(q.Argv[0])
+	path, err := children.LookPath(q.Argv[0], host.Self)
 	if err != nil {
 		return reply{}, err
 	}
@@ -123,21 +122,6 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 	return reply{Process: p.key, At: p.started}, nil
 }
 
-// lookPath finds a program on nearfar's own PATH, which is the host's too.
-func lookPath(name string) (string, error) {
-	if name == host.Self {
-		return "/proc/self/exe", nil // of the child, which is this program until it executes
-	}
-	path, err := exec.LookPath(name)
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("%w: no %q on PATH", host.ErrNotFound, name)
-	case err != nil:
-		return "", err
-	}
-	return path, nil
-}
-
 // start forks from a thread in the namespace and on the CPUs, so that the process is there from its first instruction.
 func (t *processTable) start(
 	p *process, ns *namespace, path string, argv, env []string, cpus []int, files []*os.File,
@@ -160,7 +144,7 @@ func (t *processTable) start(
 		p.key = t.last
 		var err error
 		p.pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
-			Env:   mergeEnv(os.Environ(), append(env, marker+"="+strconv.FormatUint(p.key, 10))),
+			Env:   children.MergeEnv(os.Environ(), append(env, marker+"="+strconv.FormatUint(p.key, 10))),
 			Files: fds,
 			// Sessions of their own, as on two machines: the kernel may share CPUs fairly between sessions.
 			Sys: &syscall.SysProcAttr{Setsid: true},
@@ -177,22 +161,6 @@ func (t *processTable) start(
 		err = fmt.Errorf("%w: %w", host.ErrNotFound, err)
 	}
 	return err
-}
-
-// mergeEnv lets later settings of a variable replace earlier ones.
-func mergeEnv(base, added []string) []string {
-	at := map[string]int{}
-	var env []string
-	for _, kv := range append(append([]string(nil), base...), added...) {
-		name, _, _ := strings.Cut(kv, "=")
-		if i, ok := at[name]; ok {
-			env[i] = kv
-			continue
-		}
-		at[name] = len(env)
-		env = append(env, kv)
-	}
-	return env
 }
 
 func (t *processTable) get(key uint64) (*process, error) {

@@ -102,13 +102,6 @@ func TestScarceIsNotForbidden(t *testing.T) {
 	}
 }
 
-func TestMergeEnv(t *testing.T) {
-	got := mergeEnv([]string{"A=1", "B=2"}, []string{"B=3", "C=4=5", "C=6"})
-	if want := []string{"A=1", "B=3", "C=6"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestPrivateDirs(t *testing.T) {
 	for path, want := range map[string]bool{"/tmp/x": true, "/run/a/b": true, "/tmp": false, "/tmpx/y": false,
 		"/etc/passwd": false} {

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/onhost/children"
 	"nearfar/internal/onhost/host"
 )
 
@@ -93,7 +94,7 @@ func (s *initServer) startWires(a *builtArm) error {
 	defer func() { _ = childOut.Close() }()
 	w.requests, w.output, w.replies = requests, output, bufio.NewReader(output)
 	a.wires = w
-	path, err := lookPath(host.Self)
+	path, err := children.LookPath(host.Self, host.Self)
 	if err != nil {
 		return err
 	}

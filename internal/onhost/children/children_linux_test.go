@@ -118,3 +118,10 @@ func TestWith(t *testing.T) {
 		}
 	}
 }
+
+func TestMergeEnv(t *testing.T) {
+	got := MergeEnv([]string{"A=1", "B=2"}, []string{"B=3", "C=4=5", "C=6"})
+	if want := []string{"A=1", "B=3", "C=6"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

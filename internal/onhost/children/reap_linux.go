@@ -1,4 +1,5 @@
-// Package children notices that children of this process have ended, reads what they used, and reaps them.
+// Package children finds programs that become children of this process, notices that children have ended, reads what
+// they used, and reaps them.
 //
 // The end of a child is known before the child is reaped: docs/adr/0040-reaping.md says why.
 package children

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,19 +85,7 @@ func AdoptOrphans() error {
 }
 
 // lookPath finds a program on PATH. The name self stands for this program.
-func lookPath(name, self string) (string, error) {
-	if name == self && self != "" {
-		return "/proc/self/exe", nil // in the child, which is this program until it executes
-	}
-	path, err := exec.LookPath(name)
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("%w: no %q on PATH", host.ErrNotFound, name)
-	case err != nil:
-		return "", err
-	}
-	return path, nil
-}
+func lookPath(name, self string) (string, error) { return children.LookPath(name, self) }
 
 // start forks from a thread that is bound to the CPUs, so that the process is there from its first instruction.
 func (t *trees) start(path string, c Command, dir string, files [3]*os.File) (*tree, error) {
@@ -134,7 +122,7 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	var err error
 	p.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
 		Dir:   dir,
-		Env:   append(mergeEnv(os.Environ(), c.Env), p.mark, supervisor+"="+inNamespace(os.Getpid())),
+		Env:   append(environment(c.Env), p.mark, supervisor+"="+inNamespace(os.Getpid())),
 		Files: fds,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -149,25 +137,12 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	return nil
 }
 
-// mergeEnv lets later settings of a variable replace earlier ones. It leaves out marks and supervisors.
-func mergeEnv(base, added []string) []string {
-	at := map[string]int{}
-	var env []string
-	for _, all := range [][]string{base, added} {
-		for _, kv := range all {
-			name, _, _ := strings.Cut(kv, "=")
-			if name == marker || name == supervisor {
-				continue
-			}
-			if i, ok := at[name]; ok {
-				env[i] = kv
-				continue
-			}
-			at[name] = len(env)
-			env = append(env, kv)
-		}
-	}
-	return env
+// environment is that of this process, with settings that replace others. It leaves out marks and supervisors.
+func environment(added []string) []string {
+	return slices.DeleteFunc(children.MergeEnv(os.Environ(), added), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == marker || name == supervisor
+	})
 }
 
 // terminate sends SIGTERM to the process group.
