@@ -56,8 +56,8 @@ const (
 	Confidence = 1 - Alpha
 )
 
-// Outcome is what a comparison of an arm with its baseline says, whatever its unit is. The kinds of comparisons say from
-// how many units on the values are known.
+// Outcome is what a comparison of an arm with its baseline says, whatever its unit is. The kinds of comparisons say
+// from how many units on the values are known.
 type Outcome struct {
 	// Difference is the difference of the arm from the baseline. Unknown also if so many values are lost that there is no
 	// median.
@@ -86,11 +86,11 @@ type Outcome struct {
 
 // Comparison is an arm against its baseline, paired within blocks.
 //
-// Difference is the sample median of the paired differences, arm minus baseline; Relative is the same of the differences
-// that are each divided by the baseline of its block. Both are known from one block on. The intervals contain the median
-// of the differences' distribution, for any distribution; they are known from 6 blocks on, and so are the p-values, which
-// are those of the exact sign test. For Detectable see Noise.Detectable. Reason is ReasonNoPairs, ReasonLost or
-// ReasonTooFewBlocks.
+// Difference is the sample median of the paired differences, arm minus baseline; Relative is the same of the
+// differences that are each divided by the baseline of its block. Both are known from one block on. The intervals
+// contain the median of the differences' distribution, for any distribution; they are known from 6 blocks on, and so
+// are the p-values, which are those of the exact sign test. For Detectable see Noise.Detectable. Reason is
+// ReasonNoPairs, ReasonLost or ReasonTooFewBlocks.
 type Comparison struct {
 	Outcome
 	// Blocks is how many blocks have a value on both sides.

@@ -16,9 +16,10 @@ type Samples struct {
 // SampleComparison is an arm against a baseline with which it shares no blocks.
 //
 // Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and
-// Lehmann); Relative is the median of all ratios of these trials, minus 1, and needs values of the arm that are not below
-// 0. Both are known from one trial a side on. The intervals contain the median of the difference, or of the ratio, of two
-// such trials drawn at random. Detectable is approximate. Reason is ReasonNoTrials, ReasonLost or ReasonTooFewTrials.
+// Lehmann); Relative is the median of all ratios of these trials, minus 1, and needs values of the arm that are not
+// below 0. Both are known from one trial a side on. The intervals contain the median of the difference, or of the
+// ratio, of two such trials drawn at random. Detectable is approximate. Reason is ReasonNoTrials, ReasonLost or
+// ReasonTooFewTrials.
 type SampleComparison struct {
 	Outcome
 	// ArmTrials and BaselineTrials are how many trials have a value.

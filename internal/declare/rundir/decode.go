@@ -300,13 +300,14 @@ func (d *decoder) number(into *float64) bool {
 	return err == nil
 }
 
-// isNumber says whether a text that strconv reads as a number is one in JSON (RFC 8259, section 6): it has no plus sign or
-// zeros before it, and digits on both sides of a point.
+// isNumber says whether a text that strconv reads as a number is one in JSON (RFC 8259, section 6): it has no plus sign
+// or zeros before it, and digits on both sides of a point.
 func isNumber(s []byte) bool {
 	s = bytes.TrimPrefix(s, []byte("-"))
 	digit := func(i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
 	point := bytes.IndexByte(s, '.')
-	return digit(0) && !(s[0] == '0' && digit(1)) && (point < 0 || digit(point+1))
+	leadingZero := digit(1) && s[0] == '0'
+	return digit(0) && !leadingZero && (point < 0 || digit(point+1))
 }
 
 // allMetrics reads the metrics.
