@@ -52,11 +52,10 @@ func (a *asker) aws(ctx context.Context) {
 
 // awsType is a type of instances, as `aws ec2 describe-instance-types` prints it.
 type awsType struct {
-	InstanceType string
-	VCPUInfo     struct{ DefaultVCpus int }                `json:"VCpuInfo"`
-	Processor    struct{ SupportedArchitectures []string } `json:"ProcessorInfo"`
-	Network      struct{ EnaSrdSupported bool }            `json:"NetworkInfo"`
-	Groups       struct{ SupportedStrategies []string }    `json:"PlacementGroupInfo"`
+	VCPUInfo  struct{ DefaultVCpus int }                `json:"VCpuInfo"`
+	Processor struct{ SupportedArchitectures []string } `json:"ProcessorInfo"`
+	Network   struct{ EnaSrdSupported bool }            `json:"NetworkInfo"`
+	Groups    struct{ SupportedStrategies []string }    `json:"PlacementGroupInfo"`
 }
 
 // sizes are the sizes of the machines, sorted.
@@ -146,10 +145,11 @@ func awsFamily(size string, spot bool) (name, code string) {
 	if at := strings.IndexAny(letters, "0123456789"); at >= 0 {
 		letters = letters[:at]
 	}
+	standard := slices.Contains([]string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}, letters)
 	switch {
-	case slices.Contains([]string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}, letters) && spot:
+	case standard && spot:
 		return "all standard spot instance requests", "L-34B43A08"
-	case slices.Contains([]string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}, letters):
+	case standard:
 		return "running on-demand standard instances", "L-1216C47A"
 	case letters == "x" && !spot:
 		return "running on-demand X instances", "L-7295265B"

@@ -168,25 +168,16 @@ func (a *app) synthesize(ctx context.Context, variables []experiment.ModuleVaria
 func (p *Plan) difference(line string) {
 	mark, rest, _ := strings.Cut(line, " ")
 	kind, name, found := strings.Cut(rest, " ")
-	if !found || !strings.Contains(kind, "::") {
+	does, known := map[string]struct {
+		action string
+		count  *int
+	}{"[+]": {"create", &p.Add}, "[-]": {"delete", &p.Remove}, "[~]": {"update", &p.Change}}[mark]
+	if !found || !known || !strings.Contains(kind, "::") {
 		return
 	}
-	what := Change{Resource: kind + " " + strings.TrimSpace(name)}
-	switch mark {
-	case "[+]":
-		what.Action = "create"
-		p.Add++
-	case "[-]":
-		what.Action = "delete"
-		p.Remove++
-	case "[~]":
-		what.Action = "update"
-		p.Change++
-	default:
-		return
-	}
+	*does.count++
 	if len(p.Changes) < maxChanges {
-		p.Changes = append(p.Changes, what)
+		p.Changes = append(p.Changes, Change{Resource: kind + " " + strings.TrimSpace(name), Action: does.action})
 	}
 }
 

@@ -97,26 +97,23 @@ func (r *Record) price(c Cost) {
 
 // StateText says in words how it is with the machines.
 func (r *Record) StateText() string {
+	during := func(works, killed string) string {
+		if r.Process.ended() {
+			return killed
+		}
+		return works
+	}
 	switch r.State {
 	case StateUp:
 		return "they are up"
 	case StateMaking:
-		if !r.Process.ended() {
-			return "nearfar up is making them"
-		}
-		return "nearfar up was killed while it made them"
+		return during("nearfar up is making them", "nearfar up was killed while it made them")
 	case StateRedeploying:
-		if !r.Process.ended() {
-			return "nearfar run is making them anew"
-		}
-		return "nearfar run was killed while it made them anew"
+		return during("nearfar run is making them anew", "nearfar run was killed while it made them anew")
 	case StateFailed:
 		return "nearfar up failed, and part of them may exist"
 	case StateDestroying:
-		if !r.Process.ended() {
-			return "nearfar down is deleting them"
-		}
-		return "nearfar down did not end, and part of them may exist"
+		return during("nearfar down is deleting them", "nearfar down did not end, and part of them may exist")
 	}
 	return "their state is not known"
 }

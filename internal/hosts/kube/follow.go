@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 
@@ -82,24 +83,13 @@ func (f *follower) once(ctx context.Context, d *Deployed) (events int) {
 		}
 	}
 	f.set(now, true)
-	for events < mostEvents {
-		var e watch.Event
-		var more bool
-		select {
-		case e, more = <-w.ResultChan():
-		case <-ctx.Done():
-			return events
-		}
+	for event, pod := range podEvents(ctx, w, mostEvents) {
 		events++
-		pod, isPod := e.Object.(*corev1.Pod)
-		if !more || !isPod {
-			return events
-		}
-		if d.pod(pod.Name) == nil || e.Type == watch.Bookmark {
+		if d.pod(pod.Name) == nil || event == watch.Bookmark {
 			continue
 		}
 		f.mu.Lock()
-		if e.Type == watch.Deleted {
+		if event == watch.Deleted {
 			delete(f.pods, pod.Name)
 		} else {
 			f.pods[pod.Name] = pod
@@ -107,6 +97,22 @@ func (f *follower) once(ctx context.Context, d *Deployed) (events int) {
 		f.mu.Unlock()
 	}
 	return events
+}
+
+// podEvents are at most so many events of a watch, until it or ctx ends.
+func podEvents(ctx context.Context, w watch.Interface, most int) iter.Seq2[watch.EventType, *corev1.Pod] {
+	return func(yield func(watch.EventType, *corev1.Pod) bool) {
+		for range most {
+			select {
+			case e := <-w.ResultChan(): // without an object when the watch has ended
+				if pod, isPod := e.Object.(*corev1.Pod); !isPod || !yield(e.Type, pod) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 func (f *follower) set(pods map[string]*corev1.Pod, current bool) {

@@ -256,19 +256,8 @@ func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err e
 		return false, nil
 	}
 	defer w.Stop()
-	for range mostChanges {
-		var e watch.Event
-		var more bool
-		select {
-		case e, more = <-w.ResultChan():
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-		pod, isPod := e.Object.(*corev1.Pod)
-		if !more || !isPod {
-			return false, nil
-		}
-		if e.Type == watch.Deleted {
+	for event, pod := range podEvents(ctx, w, mostChanges) {
+		if event == watch.Deleted {
 			return false, fmt.Errorf("pod %s was deleted while it was made", pod.Name)
 		}
 		seen.add(pod)
@@ -276,7 +265,7 @@ func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err e
 			return done, err
 		}
 	}
-	return false, nil
+	return false, context.Cause(ctx)
 }
 
 // progress is what is seen of the pods while they become ready.

@@ -98,11 +98,9 @@ type Use struct {
 // resolved: two names of one context would give two Sets.
 func Plan(run Run, arms []experiment.Arm) ([]*Set, error) {
 	var sets []*Set
+	own := map[*Set][]experiment.Arm{}
 	for _, arm := range arms {
 		k := arm.Kubernetes
-		if k == nil {
-			continue
-		}
 		namespace := cmp.Or(k.Namespace, "nearfar-"+run.ID)
 		at := slices.IndexFunc(sets, func(s *Set) bool { return s.Context == k.Context && s.Namespace == namespace })
 		if at < 0 {
@@ -111,17 +109,11 @@ func Plan(run Run, arms []experiment.Arm) ([]*Set, error) {
 				Run: run, Context: k.Context, Namespace: namespace, Made: k.Namespace == "", Uses: map[string]Use{},
 			})
 		}
-		sets[at].Ready = max(sets[at].Ready, k.Ready)
+		s := sets[at]
+		s.Ready, own[s] = max(s.Ready, k.Ready), append(own[s], arm)
 	}
 	for _, s := range sets {
-		var own []experiment.Arm
-		for _, arm := range arms {
-			k := arm.Kubernetes
-			if k != nil && k.Context == s.Context && (k.Namespace == s.Namespace || k.Namespace == "" && s.Made) {
-				own = append(own, arm)
-			}
-		}
-		if err := s.fill(own); err != nil {
+		if err := s.fill(own[s]); err != nil {
 			return nil, err
 		}
 	}

@@ -229,7 +229,7 @@ func TestWindows(t *testing.T) {
 		between("pods", experiment.ThroughPod, pod, pod))[0]
 	for _, p := range s.pods {
 		hostProcess := false
-		if w := windowsOptions(&p.Spec); w != nil {
+		if w := p.Spec.SecurityContext.WindowsOptions; w != nil {
 			hostProcess = *w.HostProcess
 		}
 		if hostProcess != p.Spec.HostNetwork || p.Spec.DNSPolicy != "" || p.Spec.NodeSelector[labelOS] != "windows" ||

@@ -34,15 +34,7 @@ func Print(w io.Writer, sets []*Set) error {
 				fmt.Fprintf(w, "# optional: %v (without it, %s stays unknown)\n", r, r.Without)
 			}
 		}
-		role, cluster := s.Rules()
-		var roles []runtime.Object
-		if role != nil {
-			roles = append(roles, role)
-		}
-		if cluster != nil {
-			roles = append(roles, cluster)
-		}
-		if err := printAll(w, roles); err != nil {
+		if err := printAll(w, s.roles()); err != nil {
 			return err
 		}
 	}

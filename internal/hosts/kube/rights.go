@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"nearfar/internal/base/clean"
 )
@@ -84,9 +85,9 @@ func (s *Set) Rights() []Right {
 
 const networkingGroup = "networking.k8s.io"
 
-// Rules are the rights as rules of RBAC: those of a Role in the set's namespace, and those of a ClusterRole. With a
-// namespace that nearfar makes, all are in the ClusterRole, because a Role needs its namespace first.
-func (s *Set) Rules() (role *rbacv1.Role, cluster *rbacv1.ClusterRole) {
+// roles are the rights as objects of RBAC: a Role in the set's namespace and a ClusterRole. With a namespace that nearfar
+// makes, all are in the ClusterRole, because a Role needs its namespace first.
+func (s *Set) roles() (all []runtime.Object) {
 	var inNamespace, everywhere []Right
 	for _, r := range s.Rights() {
 		if r.Namespace == "" || s.Made {
@@ -95,20 +96,17 @@ func (s *Set) Rules() (role *rbacv1.Role, cluster *rbacv1.ClusterRole) {
 			inNamespace = append(inNamespace, r)
 		}
 	}
-	const name = "nearfar"
+	const version, name = "rbac.authorization.k8s.io/v1", "nearfar"
 	if len(inNamespace) > 0 {
-		role = &rbacv1.Role{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
+		all = append(all, &rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}, Rules: rules(inNamespace),
-		}
+		})
 	}
-	if len(everywhere) > 0 {
-		cluster = &rbacv1.ClusterRole{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"},
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules(everywhere),
-		}
-	}
-	return role, cluster
+	return append(all, &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules(everywhere),
+	})
 }
 
 // rules joins rights of one resource.

@@ -114,7 +114,7 @@ func podLevel(pod *corev1.Pod) (level string, why []string) {
 	if spec.HostNetwork {
 		needs(Privileged, "uses the node's network (hostNetwork)")
 	}
-	if w := windowsOptions(spec); w != nil && w.HostProcess != nil && *w.HostProcess {
+	if w := spec.SecurityContext.WindowsOptions; w != nil && *w.HostProcess { // see secureWindows
 		needs(Privileged, "is a HostProcess pod")
 	}
 	onWindows := spec.OS != nil && spec.OS.Name == experiment.PodWindows
@@ -123,13 +123,6 @@ func podLevel(pod *corev1.Pod) (level string, why []string) {
 	}
 	slices.Sort(why)
 	return level, slices.Compact(why)
-}
-
-func windowsOptions(spec *corev1.PodSpec) *corev1.WindowsSecurityContextOptions {
-	if spec.SecurityContext == nil {
-		return nil
-	}
-	return spec.SecurityContext.WindowsOptions
 }
 
 // containerNeeds says what a container needs. The pod's own context passes restricted; a container can ask for more.
