@@ -174,9 +174,6 @@ func ReadState(file string) (*State, error) {
 
 // parseState reads and checks a state.
 func parseState(data []byte) (*State, error) {
-	if len(data) > maxState {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxState)
-	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	var s State

@@ -69,8 +69,8 @@ func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
 		options: o, experiment: e, specs: map[string]experiment.HostSpec{}, fleet: newFleet(),
 		expires: map[string]time.Time{}, done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
+		wire: watchesWire(e),
 	}
-	k.wire = watchesWire(e)
 	for _, h := range e.Hosts {
 		k.specs[h.Name] = h
 	}

@@ -139,11 +139,9 @@ func (k *fleet) checkServer(ctx context.Context, server string, bind netip.Addr,
 		}
 	}
 	all.Wait()
-	for _, lines := range found {
-		for _, line := range lines {
-			if !slices.Contains(problems, line) { // arms with the same two hosts have the same problems
-				problems = append(problems, line)
-			}
+	for _, line := range slices.Concat(found...) {
+		if !slices.Contains(problems, line) { // arms with the same two hosts have the same problems
+			problems = append(problems, line)
 		}
 	}
 	return problems

@@ -22,6 +22,20 @@ func (r *Runner) plan(t tool.Tool, w experiment.Workload, arm string) (tool.Plan
 	return p.At(pair.Client.Tools, pair.Server.Tools).Confined(pair, r.peers[r.experiment.HostsOf(arm)]), nil
 }
 
+// job plans a workload in an arm, and its background; nil if it has none.
+func (r *Runner) job(t tool.Tool, w experiment.Workload, arm string) (work job, behind *background, err error) {
+	work.out = newOutputs()
+	if work.plan, err = r.plan(t, w, arm); err != nil {
+		return work, nil, err
+	}
+	hosts := r.hosts[arm]
+	if work.clientCPUs, work.serverCPUs, err = hosts.Machines.CPUs(w.Placement); err != nil {
+		return work, nil, err
+	}
+	behind, err = r.background(w, work.plan, hosts)
+	return work, behind, err
+}
+
 // SetPeers says from which addresses the servers of an arm see its client, by arms that have hosts of their own. The
 // servers of arms that are missing serve whoever reaches them.
 func (r *Runner) SetPeers(peers map[string][]netip.Prefix) { r.peers = peers }

@@ -243,23 +243,14 @@ func (r *Runner) Plans() ([]Planned, error) {
 	var all []Planned
 	for arm, w := range r.measured() {
 		t, _ := r.tools.Lookup(w.Tool)
-		hosts := r.hosts[arm]
-		plan, err := r.plan(t, w, arm)
-		if err != nil {
-			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-		}
-		client, server, err := hosts.Machines.CPUs(w.Placement)
-		if err != nil {
-			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-		}
-		behind, err := r.background(w, plan, hosts)
+		work, behind, err := r.job(t, w, arm)
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
 		all = append(all, Planned{
-			Arm: arm, Workload: w.Name, Placement: w.Placement, Commands: commandLines(plan, behind),
-			ClientCPUs: cpuList(client), ServerCPUs: cpuList(server),
-			Takes:  plan.Expected + behind.adds() + overhead,
+			Arm: arm, Workload: w.Name, Placement: w.Placement, Commands: commandLines(work.plan, behind),
+			ClientCPUs: cpuList(work.clientCPUs), ServerCPUs: cpuList(work.serverCPUs),
+			Takes:  work.plan.Expected + behind.adds() + overhead,
 			Trials: r.experiment.TrialsOf(arm),
 		})
 	}

@@ -35,34 +35,23 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 		return failed(fmt.Errorf("nearfar cannot run %s", w.Tool))
 	}
 	hosts := r.hosts[slot.Arm]
-	plan, err := r.plan(t, w, slot.Arm)
+	work, behind, err := r.job(t, w, slot.Arm)
 	if err != nil {
 		return failed(err)
 	}
-	clientCPUs, serverCPUs, err := hosts.Machines.CPUs(w.Placement)
-	if err != nil {
-		return failed(err)
-	}
-	behind, err := r.background(w, plan, hosts)
-	if err != nil {
-		return failed(err)
-	}
-	secret := plan.Redactor()
-	trial.Commands = commandLines(plan, behind)
-	out := newOutputs()
-	begun, watched := hosts.Machines.Watch(ctx, clientCPUs, serverCPUs)
-	work := job{
-		plan: plan, clientCPUs: clientCPUs, serverCPUs: serverCPUs, out: out, after: turn.after, ending: turn.ending,
-		begun: func() error {
-			if err := turn.await(ctx); err != nil {
-				return err
-			}
-			if turn.open != nil {
-				trial.Started = time.Now().UTC()
-			}
-			begun()
-			return nil
-		},
+	secret, out := work.plan.Redactor(), work.out
+	trial.Commands = commandLines(work.plan, behind)
+	begun, watched := hosts.Machines.Watch(ctx, work.clientCPUs, work.serverCPUs)
+	work.after, work.ending = turn.after, turn.ending
+	work.begun = func() error {
+		if err := turn.await(ctx); err != nil {
+			return err
+		}
+		if turn.open != nil {
+			trial.Started = time.Now().UTC()
+		}
+		begun()
+		return nil
 	}
 	runErr := r.limits.execute(ctx, work, behind, hosts)
 	gaveUp := turn.await(ctx)
@@ -80,12 +69,12 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 		m, parseErr = t.Parse(out.parsable(&w, runErr))
 		trial.Record(m)
 	}
-	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
+	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, work.clientCPUs, work.serverCPUs)
 	observationFacts(seen, trial.Facts)
 	trial.Error = secret.Replace(reason(runErr, parseErr, out))
 	files := out.files("")
 	for i := range files {
-		files[i].data = redacted(files[i].data, secret, plan)
+		files[i].data = redacted(files[i].data, secret, work.plan)
 	}
 	if behind != nil {
 		if failed := behind.record(&trial); failed != "" && (trial.Error == "" || behind.failed != nil) {

@@ -2,6 +2,7 @@ package rr
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"nearfar/internal/onhost/engine/process"
 	"nearfar/internal/onhost/engine/session"
@@ -32,13 +33,16 @@ func serveTCP(d *session.Server) error {
 	s.stalling.Stall = d.Stall
 	d.Done.Facts = session.ServerFacts(sockets[0])
 	d.Done.Facts[factLoop] = loopName(s.assembly)
+	return answer(d, sockets[0], s.run, nil, &s.transactions)
+}
+
+// answer runs a hot loop until the client says stop, and reports how many transactions it answered.
+func answer(d *session.Server, only *sys.Socket, loop, stop func(), transactions *atomic.Int64) error {
 	account := process.StartAccount()
-	d.Run(sockets[0], s.run, nil)
-	if err := d.Finish(account); err != nil {
-		return err
-	}
-	d.Done.Transactions = s.transactions.Load()
-	return nil
+	d.Run(only, loop, stop)
+	err := d.Finish(account)
+	d.Done.Transactions = transactions.Load()
+	return err
 }
 
 func serveCRR(d *session.Server) error {
@@ -58,13 +62,7 @@ func serveCRR(d *session.Server) error {
 	if _, err := opening.Write([]byte{0}); err != nil {
 		return fmt.Errorf("opening the data port: %w", err)
 	}
-	account := process.StartAccount()
-	d.Run(nil, s.run, nil)
-	if err := d.Finish(account); err != nil {
-		return err
-	}
-	d.Done.Transactions = s.transactions.Load()
-	return nil
+	return answer(d, nil, s.run, nil, &s.transactions)
 }
 
 // serveUDP waits for the first datagram, answers it, and then answers the others.
@@ -83,10 +81,8 @@ func serveUDP(d *session.Server) error {
 			return err
 		}
 	}
-	account := process.StartAccount()
-	d.Run(socket, s.run, s.stop)
-	err = d.Finish(account)
-	d.Done.Transactions, d.Done.Requests = s.transactions.Load(), s.requests
+	err = answer(d, socket, s.run, s.stop, &s.transactions)
+	d.Done.Requests = s.requests
 	if s.stamps != nil {
 		s.stamps.into(d.Done.Facts)
 		if s.stamps.failure != nil {
@@ -104,12 +100,9 @@ func serveStamped(d *session.Server, socket *sys.Socket) error {
 	}
 	d.Done.Facts = session.ServerFacts(socket)
 	d.Done.Facts[factLoop] = wire.LoopGo
-	account := process.StartAccount()
-	d.Run(socket, s.run, nil)
-	if err := d.Finish(account); err != nil {
+	if err := answer(d, socket, s.run, nil, &s.transactions); err != nil {
 		return err
 	}
-	d.Done.Transactions = s.transactions.Load()
 	s.stamps.into(d.Done.Facts)
 	return s.stamps.failure
 }
