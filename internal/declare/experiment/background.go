@@ -24,29 +24,45 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 		return nil
 	}
 	can, _ := r.tools.beside()
-	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.Mode},
-		{"protocol", can.Protocol}} {
-		given, ok := r.optional(inner, only.key)
-		if !ok || !r.isScalar(given.value, only.key, only.word) {
-			continue
-		}
-		if given.value.Value != only.word {
-			r.wrong(given.value, "leave it out, or write "+only.word, "a background is a %s: its %s cannot be %s",
-				can, only.key, quote(given.value.Value))
-		}
-	}
-	switch length := beside.Warmup + beside.Duration; {
-	case beside.Duration == 0: // wrong itself
-	case length < minBeside:
-		r.wrong(v.key, "at least "+FormatDuration(minBeside), "a workload of %s is too short to measure its background",
-			FormatDuration(length))
-	case length > maxBeside:
-		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background",
-			FormatDuration(length))
-	}
 	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
+	for key, into := range map[string]*string{"tool": &w.Tool, "mode": &w.Mode, "protocol": &w.Protocol} {
+		if given, ok := r.optional(inner, key); ok {
+			*into = r.scalar(given.value, key, *into)
+		}
+	}
 	r.values(&w, inner, can, func(k key) bool { return k.beside })
 	w.Warmup = backgroundWarmup
 	w.Placement = r.placed(w, inner, common)
 	return &w
+}
+
+// checkBackground checks that a workload can have its background.
+func (w Workload) checkBackground(c *checker, tools Tools) {
+	if w.Background == nil {
+		return
+	}
+	b, in := *w.Background, c.in("background")
+	can, _ := tools.beside()
+	for _, only := range []struct{ key, is, word string }{{"tool", b.Tool, can.tool}, {"mode", b.Mode, can.Mode},
+		{"protocol", b.Protocol, can.Protocol}} {
+		if only.is != only.word {
+			in.wrong(value(only.key), "leave it out, or write "+only.word, "a background is a %s: its %s cannot be %s",
+				can, only.key, quote(only.is))
+		}
+	}
+	switch length := w.Warmup + w.Duration; {
+	case !c.sound("duration", "warmup"):
+	case length < minBeside:
+		c.wrong(atKey("background"), "at least "+FormatDuration(minBeside),
+			"a workload of %s is too short to measure its background", FormatDuration(length))
+	case length > maxBeside:
+		c.wrong(atKey("background"), "at most "+FormatDuration(maxBeside),
+			"a workload of %s is too long to have a background", FormatDuration(length))
+	}
+	// A background lasts as long as its workload and has no duration of its own.
+	if b.Duration == 0 {
+		b.Duration = defaultWindow
+	}
+	can.check(in, b)
+	b.Placement.check(in.in("placement"))
 }

@@ -73,26 +73,12 @@ func (e *Experiment) checkWorkloads() (names map[string]bool, err error) {
 			return nil, fmt.Errorf("workload %s is there twice", quote(w.Name))
 		}
 		names[w.Name] = true
-		if err := w.check(); err != nil {
-			return nil, fmt.Errorf("workload %s: %w", quote(w.Name), err)
+		c := newChecker()
+		if w.bounds(c.in("workloads", w.Name)); c.count() > 0 {
+			return nil, c.err()
 		}
 	}
 	return names, nil
-}
-
-// check checks that a workload's lists are not too long.
-func (w Workload) check() error {
-	switch {
-	case len(w.Steps) > maxSteps:
-		return fmt.Errorf("there are %d steps; at most %d", len(w.Steps), maxSteps)
-	case max(len(w.Placement.Client), len(w.Placement.Server)) > maxCPU+1:
-		return fmt.Errorf("a side names more than %d CPUs", maxCPU+1)
-	case w.Background != nil && w.Background.Background != nil:
-		return errors.New("its background has a background")
-	case w.Background != nil:
-		return w.Background.check()
-	}
-	return nil
 }
 
 func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool, err error) {
@@ -149,8 +135,9 @@ func (a Arm) check(workloads map[string]bool) error {
 		if !workloads[w.Name] {
 			return fmt.Errorf("it sets something in %s, which is no workload", quote(w.Name))
 		}
-		if err := w.check(); err != nil {
-			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
+		c := newChecker()
+		if w.bounds(c.in("workloads", w.Name)); c.count() > 0 {
+			return c.err()
 		}
 	}
 	return nil
@@ -178,8 +165,9 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 		}
 	}
 	for _, w := range e.Workloads {
-		if err := w.checkRunnable(tools); err != nil {
-			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
+		c := newChecker()
+		if w.check(c.in("workloads", w.Name), tools); c.count() > 0 {
+			return c.err()
 		}
 	}
 	for _, a := range e.Arms {
@@ -187,8 +175,9 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {
-			if err := w.checkRunnable(tools); err != nil {
-				return fmt.Errorf("arm %s, workload %s: %w", a.Name, w.Name, err)
+			c := newChecker()
+			if w.check(c.in("arms", a.Name, "workloads", w.Name), tools); c.count() > 0 {
+				return c.err()
 			}
 		}
 	}

@@ -1,21 +1,43 @@
 package experiment
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 )
 
-// checkRunnable checks that a workload is one that its tool can run, with values that Parse accepts.
-func (w Workload) checkRunnable(tools Tools) error {
-	at := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == w.Tool })
-	if at < 0 {
-		return fmt.Errorf("nothing here measures %s over %s with %s", quote(w.Mode), quote(w.Protocol), quote(w.Tool))
+// bounds checks that a workload's lists are not too long. Whoever reads a run relies on it.
+func (w Workload) bounds(c *checker) {
+	if len(w.Steps) > maxSteps {
+		c.wrong(atKey("steps"), fmt.Sprintf("at most %d", maxSteps), "there are %d steps", len(w.Steps))
 	}
-	return cmp.Or(tools[at].Check(w), w.Placement.check(), w.checkBackground(tools))
+	if max(len(w.Placement.Client), len(w.Placement.Server)) > maxCPU+1 {
+		c.wrong(value("placement"), "name each CPU once", "a side names more than %d CPUs", maxCPU+1)
+	}
+	if b := w.Background; b != nil {
+		if b.Background != nil {
+			c.wrong(value("background"), "leave it out", "the background has a background")
+			return
+		}
+		b.bounds(c.in("background"))
+	}
+}
+
+// check checks that a workload is one that its tool can run, with values within the tool's limits.
+func (w Workload) check(c *checker, tools Tools) {
+	can, ok := tools.capability(c, w)
+	if !ok {
+		return
+	}
+	can.checkTaken(c, w)
+	can.check(c, w)
+	w.Placement.check(c.in("placement"))
+	w.checkBackground(c, tools)
+}
+
+// runnable says whether a workload is one that its tool can run.
+func (w Workload) runnable(tools Tools) bool {
+	c := newChecker()
+	w.check(c, tools)
+	return c.count() == 0
 }
 
 // Check says what the tool cannot do of what a workload asks: its mode, a key that the tool does not take, or a value
@@ -27,131 +49,135 @@ func (t Tool) Check(w Workload) error {
 		return fmt.Errorf("%s cannot do %s over %s: %s", t.Name, quote(w.Mode), quote(w.Protocol),
 			tools.whatToolCan(t.Name))
 	}
+	c := newChecker()
+	w.bounds(c)
+	can.checkTaken(c, w)
+	can.check(c, w)
+	return c.err()
+}
+
+// capability finds the capability that a workload's tool, mode and protocol name together. Only a file can leave mode
+// and protocol out.
+func (t Tools) capability(c *checker, w Workload) (capability, bool) {
+	known := true
+	for _, one := range []struct{ key, is string }{{"tool", w.Tool}, {"mode", w.Mode}, {"protocol", w.Protocol}} {
+		if one.is != "" || c.text == nil || c.given(one.key) {
+			known = c.word(value(one.key), one.key, one.is, t.wordsOf(one.key)) && known
+		}
+	}
+	if !known || w.Tool == "" || !c.sound("tool", "mode", "protocol") {
+		return capability{}, false
+	}
+	can, ok := t.find(w.Tool, w.Mode, w.Protocol)
+	if !ok {
+		at, asked := "tool", w.Mode
+		if w.Mode != "" {
+			at = "mode"
+		}
+		if _, modeFits := t.find(w.Tool, w.Mode, ""); modeFits {
+			at, asked = "protocol", fmt.Sprintf("%s over %s", orAny(w.Mode), w.Protocol)
+		}
+		c.wrong(value(at), t.whatToolCan(w.Tool), "%s cannot do %s", w.Tool, asked)
+	}
+	return can, ok
+}
+
+// wordsOf are the known tools, modes and protocols.
+func (t Tools) wordsOf(key string) []string {
+	switch key {
+	case "mode":
+		return t.Modes("")
+	case "protocol":
+		return t.Protocols("", "")
+	}
+	return t.Names()
+}
+
+func orAny(mode string) string {
+	if mode == "" {
+		return "anything"
+	}
+	return mode
+}
+
+// checkTaken checks that a workload has no keys that have no meaning in the capability.
+func (c capability) checkTaken(to *checker, w Workload) {
 	for _, k := range allKeys() {
-		if k.given != nil && k.given(w) && !k.isTaken(can) {
-			return fmt.Errorf("%s takes no %s", can, k.name)
+		if k.general || k.isTaken(c) {
+			continue
 		}
-		if k.check != nil {
-			if err := k.check(can, w); err != nil {
-				return err
-			}
+		if k.given != nil && k.given(w) || to.given(k.name) {
+			to.wrong(atKey(k.name), "it is for "+c.others.whoTakes(k.name), "%s takes no %s", c, k.name)
 		}
 	}
-	return can.checkRules(w)
 }
 
-// checkRules checks values with rules of their own, and what several values say together.
-func (c capability) checkRules(w Workload) error {
-	connections, batch := max(1, c.Numbers["connections"].Max), c.Numbers["batch"]
+// check checks the values of a workload that the capability takes.
+func (c capability) check(to *checker, w Workload) {
+	for _, k := range allKeys() {
+		if k.check != nil && (k.general || k.isTaken(c)) {
+			k.check(to, c, w)
+		}
+	}
+	c.checkResponse(to, w)
+	c.checkBatch(to, w)
+	c.checkStamps(to, w)
+	c.checkIntervals(to, w)
+}
+
+// checkResponse checks a response against the request.
+func (c capability) checkResponse(to *checker, w Workload) {
+	at := value("response")
 	switch {
-	case w.IP == IPv6 && c.OnlyIPv4 != "":
-		return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
-	case w.IP != 0 && w.IP != IPv4 && w.IP != IPv6:
-		return fmt.Errorf("unknown version %d of IP", w.IP)
+	case !to.sound("request", "response"):
 	case c.Reply == ReplySame && w.Response != w.Request:
-		return fmt.Errorf("request and response must be equal: %s answers with as much as it received", c.tool)
+		to.wrong(at, fmt.Sprintf("leave response out, or write %s", FormatSize(w.Request)),
+			"%s answers with as much as it received", c.tool)
 	case c.Reply == ReplyAtMostRequest && w.Response > w.Request:
-		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
-	case w.Connections < 0 || w.Connections > connections:
-		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, connections)
-	case batch.taken() && (w.Batch < 0 || w.Batch > batch.Max || w.Message*w.Batch > c.BatchBytes):
-		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
-			w.Batch, w.Message, batch.Max, c.BatchBytes)
-	case c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)):
-		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval),
-			FormatDuration(w.Duration), c.MaxIntervals)
-	case w.Wait != "" && !slices.Contains(waitWords(), w.Wait):
-		return fmt.Errorf("unknown wait %s", quote(w.Wait))
-	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
-		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
-	case w.Congestion != "" && !isCongestion(w.Congestion):
-		return fmt.Errorf("%s is no name of a congestion control", quote(w.Congestion))
-	case w.DSCP < 0 || w.DSCP > maxDSCP:
-		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
-	case w.Timestamps && w.Response < c.leastStamped():
-		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response,
-			c.leastStamped())
-	case w.Timestamps && w.Wait == WaitEpoll:
-		return errors.New("timestamps cannot be combined with wait: epoll")
+		to.wrong(at, fmt.Sprintf("at most the request's %s", FormatSize(w.Request)),
+			"a response of %s is larger than its request: over UDP the engine sends no more than it received",
+			FormatSize(w.Response))
 	}
-	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
-		if bytes != 0 && !c.Buffers.holds(bytes) {
-			return fmt.Errorf("a buffer of %d bytes: %s takes %s", bytes, c.tool, c.Buffers)
-		}
-	}
-	return nil
 }
 
-func checkOffered(c capability, w Workload) error {
-	rate := w.OfferedRate
-	if c.Rate.Unit == BitRate {
-		rate = w.Rate
+// checkBatch checks how large a batch is.
+func (c capability) checkBatch(to *checker, w Workload) {
+	together := w.Message * w.Batch
+	if c.tool != "" && together > c.BatchBytes && to.sound("message", "batch") {
+		to.wrong(to.firstGiven("batch", "message"), "at most "+FormatSize(c.BatchBytes),
+			"a batch of %d messages of %s has %s", w.Batch, FormatSize(w.Message), FormatSize(together))
 	}
-	switch {
-	case w.Rate != 0 && c.Rate.Unit != BitRate, w.OfferedRate != 0 && c.Rate.Unit != EventRate:
-		return fmt.Errorf("%s takes no such rate", c)
-	case rate != 0 && !(rate >= c.Rate.Min && rate <= c.Rate.Max):
-		return fmt.Errorf("an offered rate of %v: %s takes %v to %v", rate, c, c.Rate.Min, c.Rate.Max)
-	case !c.Rate.steps(rate):
-		return fmt.Errorf("an offered rate of %v: %s takes multiples of %v", rate, c, c.Rate.Step)
-	case rate != 0 && rate/float64(max(1, w.Connections)) < c.Rate.MinEach:
-		return fmt.Errorf("a rate of %v over %d connections: each has at least %v", rate, w.Connections, c.Rate.MinEach)
-	case c.Mode == Load && (w.OfferedRate != 0) == (len(w.Steps) > 0):
-		return errors.New("a load has an offered rate, or steps")
-	}
-	if len(w.Steps) > maxSteps {
-		return fmt.Errorf("there are %d steps; at most %d", len(w.Steps), maxSteps)
-	}
-	var sum time.Duration
-	for _, s := range w.Steps {
-		if s.Rate < c.Rate.Min || s.Rate > c.Rate.Max || s.For < c.Duration.Min || s.For > c.Duration.Max ||
-			s.For%c.Duration.Step != 0 {
-			return fmt.Errorf("a step of %v/s for %v", s.Rate, s.For)
-		}
-		sum += s.For
-	}
-	if sum > c.Duration.Max || len(w.Steps) > 0 && sum != w.Duration {
-		return fmt.Errorf("the steps take %v together, and the duration is %v, at most %v", sum, w.Duration,
-			c.Duration.Max)
-	}
-	return nil
 }
 
-func (p Placement) check() error {
-	explicit := p.Kind == PlacementExplicit
-	switch {
-	case !explicit && !slices.Contains(placementWords(), p.Kind):
-		return fmt.Errorf("unknown placement %s", quote(p.Kind))
-	case explicit != (len(p.Client) > 0) || explicit != (len(p.Server) > 0):
-		return fmt.Errorf("a placement %s with %d and %d CPUs", p.Kind, len(p.Client), len(p.Server))
+// checkStamps checks that the response has room for the server's timestamps.
+func (c capability) checkStamps(to *checker, w Workload) {
+	if !w.Timestamps {
+		return
 	}
-	for _, cpu := range slices.Concat(p.Client, p.Server) {
-		if cpu < 0 || cpu > maxCPU {
-			return fmt.Errorf("CPU %d; 0 to %d", cpu, maxCPU)
-		}
+	least := c.leastStamped()
+	if w.Response < least && to.sound("request", "response") {
+		to.wrong(value("timestamps"), fmt.Sprintf("make the response at least %s", FormatSize(least)),
+			"a response of %s has no room for the server's timestamps", FormatSize(w.Response))
 	}
-	return nil
+	if w.Wait == WaitEpoll {
+		to.wrong(value("timestamps"), "wait in another way, or leave timestamps out",
+			"timestamps cannot be combined with wait: epoll, since each of their reports ends a wait at once")
+	}
 }
 
-func (w Workload) checkBackground(tools Tools) error {
-	b := w.Background
-	if b == nil {
-		return nil
+// checkIntervals checks that the number of echo requests is within its limits, at least 1.
+func (c capability) checkIntervals(to *checker, w Workload) {
+	if c.tool == "" || !c.Interval.taken() || !to.sound("duration", "interval") {
+		return
 	}
-	can, ok := tools.beside()
-	if !ok || b.Tool != can.tool || b.Mode != can.Mode || b.Protocol != can.Protocol {
-		return fmt.Errorf("a background is a %s", can)
+	at := to.firstGiven("duration", "interval")
+	switch requests := w.Duration / w.Interval; {
+	case requests < 1:
+		to.wrong(at, "make the duration longer or the interval shorter", "duration %s is shorter than the interval of %s",
+			FormatDuration(w.Duration), FormatDuration(w.Interval))
+	case int(requests) > c.MaxIntervals:
+		to.wrong(at, fmt.Sprintf("at most %d; make the duration shorter or the interval longer", c.MaxIntervals),
+			"duration %s at an interval of %s makes %d echo requests",
+			FormatDuration(w.Duration), FormatDuration(w.Interval), requests)
 	}
-	if length := w.Warmup + w.Duration; length < minBeside || length > maxBeside {
-		return fmt.Errorf("a workload of %v cannot have a background", length)
-	}
-	// A background lasts as long as its workload and has no duration of its own.
-	beside := *b
-	if beside.Duration == 0 {
-		beside.Duration = defaultWindow
-	}
-	if err := beside.checkRunnable(tools); err != nil {
-		return fmt.Errorf("the background: %w", err)
-	}
-	return nil
 }

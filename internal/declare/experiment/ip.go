@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,27 +11,31 @@ import (
 const leastIPv6 = 1280
 
 // ip reads the version of IP.
-func (r *reader) ip(f fields, can capability) int {
+func (r *reader) ip(f fields) int {
 	v, ok := r.optional(f, "ip")
 	if !ok || !r.isScalar(v.value, "ip", "6") {
 		return IPv4
 	}
-	const versions = "write 4 or 6"
-	switch {
-	case v.value.ShortTag() != "!!int":
-		r.wrong(v.value, versions, "ip must be a plain whole number, not %s", quote(v.value.Value))
-		return IPv4
-	case v.value.Value == "4":
-		return IPv4
-	case v.value.Value != "6":
-		r.wrong(v.value, versions, "ip cannot be %s", bare(v.value.Value))
-		return IPv4
-	case can.OnlyIPv4 != "":
-		r.wrong(v.value, "leave it out, or measure with "+strings.Join(r.tools.ofIPv6(), ", "),
-			"%s does not speak IPv6 (%s)", can.tool, can.OnlyIPv4)
+	version, err := strconv.Atoi(v.value.Value)
+	if err != nil || v.value.ShortTag() != "!!int" {
+		r.wrong(v.value, ipVersions, "ip must be a plain whole number, not %s", quote(v.value.Value))
 		return IPv4
 	}
-	return IPv6
+	return version
+}
+
+const ipVersions = "write 4 or 6"
+
+// checkIP checks the version of IP. Imported results do not say theirs.
+func checkIP(c *checker, can capability, w Workload) {
+	switch {
+	case w.IP == 0 && !c.given("ip"), w.IP == IPv4:
+	case w.IP != IPv6:
+		c.wrong(value("ip"), ipVersions, "ip cannot be %d", w.IP)
+	case can.OnlyIPv4 != "":
+		c.wrong(value("ip"), "leave it out, or measure with "+strings.Join(can.others.ofIPv6(), ", "),
+			"%s does not speak IPv6 (%s)", can.tool, can.OnlyIPv4)
+	}
 }
 
 // ofIPv6 lists the tools that support IPv6.

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,15 +31,12 @@ type key struct {
 	taken func(c capability) bool
 	// within are the limits of a number, or of a size in bytes.
 	within func(c capability) Range
-	// says names a number in messages: "%d iterations".
-	says string
 	// read reads the value from the file, or sets the default. It is nil for a key that is read on its own.
 	read func(r *reader, w *Workload, f fields, can capability)
 	// given says whether the workload has a value that only a tool can have which takes the key.
 	given func(w Workload) bool
-	// check says what a capability cannot do of the value. ruled says that checkRules does, and not the kind of value.
-	check func(c capability, w Workload) error
-	ruled bool
+	// check says what a capability cannot do of the value; nil for a value that is checked on its own.
+	check func(c *checker, can capability, w Workload)
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
 	// parts are values in which workloads must agree to measure the same thing; nil for none. apart says that the value
@@ -179,18 +175,15 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 		limits := k.within(t.widest())
 		return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
 	}
-	if !k.ruled {
-		k.check = func(c capability, w Workload) error {
-			if is := *at(&w); is != 0 && !k.within(c).holds(is) {
-				return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %s", is, c, k.within(c))
-			}
-			return nil
+	k.check = func(c *checker, can capability, w Workload) {
+		is, limits := *at(&w), k.within(can)
+		if limits.taken() && (is != 0 || c.given(k.name)) {
+			c.whole(value(k.name), k.name, is, limits)
 		}
 	}
 	return valued(at, always(usual), func(r *reader, n *yaml.Node, can capability) int {
-		limits := k.within(can)
-		is, _ := r.integer(n, k.name, int64(limits.Min), int64(limits.Max))
-		return int(is)
+		is, _ := r.whole(n, k.name, k.within(can))
+		return is
 	}, func(is int) string {
 		if is == 0 {
 			return notSet
@@ -203,17 +196,18 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k key) key {
 	k.shape = shaped(`"$ref": "#/$defs/size"`)
 	k.taken = func(c capability) bool { return k.within(c).taken() }
-	if !k.ruled {
-		k.check = func(c capability, w Workload) error {
-			bytes, limits := *at(&w), k.within(c)
-			if !limits.taken() || limits.holds(bytes) || bytes == 0 && usual(w, c) == 0 {
-				return nil
-			}
-			return fmt.Errorf("a %s of %d bytes: %s takes %s", k.name, bytes, c, limits)
+	k.check = func(c *checker, can capability, w Workload) {
+		bytes, limits := *at(&w), k.within(can)
+		none := bytes == 0 && usual(w, can) == 0 && !c.given(k.name)
+		if limits.taken() && !limits.holds(bytes) && !none {
+			c.wrong(value(k.name),
+				fmt.Sprintf("%s takes %s to %s", can.sender(), FormatSize(limits.Min), FormatSize(limits.Max)),
+				"%s cannot be %s", k.name, FormatSize(bytes))
 		}
 	}
-	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) int {
-		return r.size(n, k.name, can.sender(), k.within(can))
+	return valued(at, usual, func(r *reader, n *yaml.Node, _ capability) int {
+		bytes, _ := quantity(r, n, k.name, "1024B", ParseSize)
+		return bytes
 	}, sizeText, k)
 }
 
@@ -225,33 +219,28 @@ func span(
 	if !k.general {
 		k.taken = func(c capability) bool { return limits(c).taken() }
 	}
-	k.check = func(c capability, w Workload) error {
-		is, l := *at(&w), limits(c)
-		if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
-			return nil
+	k.check = func(c *checker, can capability, w Workload) {
+		if l := limits(can); l.taken() {
+			l.check(c, value(k.name), k.name, *at(&w), example, can.tool)
 		}
-		return fmt.Errorf("%s %s: %s takes %s, in steps of %s", k.name, FormatDuration(is), c, l, FormatDuration(l.Step))
 	}
 	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
-	return valued(at, usual, func(r *reader, n *yaml.Node, can capability) time.Duration {
-		within := limits(can)
-		within.Default = example
-		return r.period(n, k.name, can, within)
+	return valued(at, usual, func(r *reader, n *yaml.Node, _ capability) time.Duration {
+		is, _ := quantity(r, n, k.name, FormatDuration(example), ParseDuration)
+		return is
 	}, FormatDuration, k)
 }
 
 // words is a key whose value is one of some words, the first of which is the usual one.
 func words(at func(w *Workload) *string, known []string, k key) key {
 	k.shape = shaped(`"enum": ` + inJSON(known))
-	k.check = func(_ capability, w Workload) error {
-		if is := *at(&w); is != "" && !slices.Contains(known, is) {
-			return fmt.Errorf("unknown %s %s", k.name, quote(is))
+	k.check = func(c *checker, _ capability, w Workload) {
+		if is := *at(&w); is != "" || c.given(k.name) {
+			c.word(value(k.name), k.name, is, known)
 		}
-		return nil
 	}
 	return valued(at, always(known[0]), func(r *reader, n *yaml.Node, _ capability) string {
-		word, _ := r.word(n, k.name, known)
-		return word
+		return r.scalar(n, k.name, known[0])
 	}, func(word string) string { return word }, k)
 }
 

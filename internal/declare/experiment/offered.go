@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -28,127 +26,126 @@ func stepKeys() []string { return []string{"rate", "for"} }
 func (r *reader) offered(w *Workload, f fields, can capability) {
 	switch {
 	case can.Mode == Load:
-		r.load(w, f, can)
+		r.load(w, f)
 	case can.Mode == Messages:
-		r.messages(w, f, can)
-	case can.Rate.Unit == BitRate:
-		r.bitRate(w, f, can)
-	}
-}
-
-// bitRate reads an offered rate in bits per second.
-func (r *reader) bitRate(w *Workload, f fields, can capability) {
-	w.Rate = defaultDatagrams
-	at := f.named["connections"].value // with the default rate, only many connections can be too many
-	if v, ok := r.optional(f, "rate"); ok {
-		w.Rate, ok = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
-		if at = v.value; !ok {
-			return
+		v, ok := r.optional(f, "rate")
+		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != maxRateWord) {
+			w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
 		}
-	}
-	if each := w.Rate / float64(max(1, w.Connections)); each < can.Rate.MinEach {
-		r.wrong(at, fmt.Sprintf("at least %s for each connection", FormatRate(can.Rate.MinEach)),
-			"a rate of %s is too low for %d connections", FormatRate(w.Rate), w.Connections)
+	case can.Rate.Unit == BitRate:
+		w.Rate = defaultDatagrams
+		if v, ok := r.optional(f, "rate"); ok {
+			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
+		}
 	}
 }
 
 // load reads the offered rate, or the steps instead of it.
-func (r *reader) load(w *Workload, f fields, can capability) {
-	steps, stepped := r.optional(f, "steps")
-	if stepped {
-		w.Steps = r.steps(steps, can)
-		if rate, both := f.named["rate"]; both {
-			r.wrong(rate.key, "keep one of them", "rate and steps both set the offered load")
-		}
-		return
+func (r *reader) load(w *Workload, f fields) {
+	rate, ok := f.named["rate"]
+	if f.named["steps"].key == nil {
+		rate, ok = r.required(f, "rate", "rate: 10000/s")
+	} else if steps, ok := r.optional(f, "steps"); ok {
+		w.Steps = r.steps(steps)
 	}
-	if _, empty := f.named["steps"]; empty {
-		return // it is already reported
-	}
-	if v, ok := r.required(f, "rate", "rate: 10000/s"); ok {
-		if w.OfferedRate, ok = quantity(r, v.value, "rate", "10000/s", ParsePerSecond); ok {
-			r.eventRate(v.value, w.OfferedRate, can)
-		}
-	}
-}
-
-// eventRate checks a rate of requests or messages against the limits of the tool.
-func (r *reader) eventRate(n *yaml.Node, rate float64, can capability) {
-	limits := can.Rate
-	switch {
-	case limits.Unit != EventRate:
-	case rate < limits.Min:
-		r.wrong(n, "at least "+FormatPerSecond(limits.Min), "rate %s is too low", FormatPerSecond(rate))
-	case rate > limits.Max:
-		r.wrong(n, "at most "+FormatPerSecond(limits.Max), "rate %s is too high", FormatPerSecond(rate))
-	case !limits.steps(rate):
-		r.wrong(n, "write, for example, "+FormatPerSecond(math.Ceil(rate/limits.Step)*limits.Step),
-			"rate %s: %s counts in steps of %s", FormatPerSecond(rate), can.tool, FormatPerSecond(limits.Step))
-	}
-}
-
-// messages reads the rate of messages.
-func (r *reader) messages(w *Workload, f fields, can capability) {
-	v, ok := r.optional(f, "rate")
-	if !ok || v.value.Kind == yaml.ScalarNode && v.value.Value == maxRateWord {
-		return
-	}
-	rate, ok := quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
 	if ok {
-		r.eventRate(v.value, rate, can)
+		w.OfferedRate, _ = quantity(r, rate.value, "rate", "10000/s", ParsePerSecond)
 	}
-	w.OfferedRate = rate
+}
+
+// checkRate checks the offered rate.
+func checkRate(c *checker, can capability, w Workload) {
+	rate, limits := w.OfferedRate+w.Rate, can.Rate
+	if w.Rate != 0 && limits.Unit != BitRate || w.OfferedRate != 0 && limits.Unit != EventRate {
+		c.wrong(value("rate"), "", "%s takes no such rate", can)
+		return
+	}
+	if rate != 0 {
+		limits.check(c, value("rate"), rate, can.tool)
+	}
+	each := rate / float64(max(1, w.Connections))
+	if rate != 0 && each < limits.MinEach && c.sound("rate", "connections") {
+		// With the default rate, only many connections can be too many.
+		c.wrong(c.firstGiven("rate", "connections"),
+			fmt.Sprintf("at least %s for each connection", limits.text(limits.MinEach)),
+			"a rate of %s is too low for %d connections", limits.text(rate), w.Connections)
+	}
+	if can.Mode == Load {
+		one, other := rate != 0 || c.given("rate"), len(w.Steps) > 0 || c.given("steps")
+		switch {
+		case one && other:
+			c.wrong(atKey("rate"), "keep one of them", "rate and steps both set the offered load")
+		case !one && !other:
+			c.wrong(value("rate"), "write a rate, or steps", "the load has no rate")
+		}
+	}
 }
 
 // steps reads the list of rates that follow each other.
-func (r *reader) steps(v field, can capability) []Step {
-	const example = "steps: [{rate: 1000/s, for: 1s}]"
-	if !r.isSequence(v.value, "steps", example) {
-		return nil
-	}
-	switch n := len(v.value.Content); {
-	case n == 0:
-		r.wrong(v.value, "write, for example, "+example, "there are no steps")
-	case n > maxSteps:
-		r.wrong(v.key, "at most "+strconv.Itoa(maxSteps), "there are %d steps", n)
+func (r *reader) steps(v field) []Step {
+	if !r.isSequence(v.value, "steps", stepsExample) {
 		return nil
 	}
 	var steps []Step
 	for _, n := range v.value.Content {
+		var s Step
 		if f, ok := r.fields(n, n, "the step", stepKeys()); ok {
-			steps = append(steps, r.step(f, can))
+			s = r.step(f)
 		}
+		steps = append(steps, s)
 	}
 	return steps
 }
 
-func (r *reader) step(f fields, can capability) Step {
+const stepsExample = "steps: [{rate: 1000/s, for: 1s}]"
+
+func (r *reader) step(f fields) Step {
 	var s Step
 	if v, ok := r.required(f, "rate", "rate: 1000/s"); ok {
 		s.Rate, _ = quantity(r, v.value, "rate", "1000/s", ParsePerSecond)
 	}
 	if v, ok := r.required(f, "for", "for: 1s"); ok {
-		limits := can.Duration
-		limits.Default = time.Second
-		s.For = r.period(v.value, "for", can, limits)
+		s.For, _ = quantity(r, v.value, "for", FormatDuration(time.Second), ParseDuration)
 	}
 	return s
 }
 
-// stepsDuration is how long the steps take together.
-func (r *reader) stepsDuration(w Workload, f fields, longest time.Duration) time.Duration {
+// stepsDuration is how long the steps take together; that of a workload without steps, if one takes no time.
+func stepsDuration(steps []Step) time.Duration {
 	var sum time.Duration
-	for _, s := range w.Steps {
-		if s.For == 0 {
-			return defaultWindow // the step is already reported
+	for _, s := range steps {
+		if s.For <= 0 {
+			return defaultWindow
 		}
 		sum += s.For
 	}
-	if sum > longest {
-		r.wrong(f.named["steps"].key, "at most "+FormatDuration(longest), "the steps take %s together",
-			FormatDuration(sum))
-	}
 	return sum
+}
+
+// checkSteps checks each step, and how long they take together.
+func checkSteps(c *checker, can capability, w Workload) {
+	if len(w.Steps) == 0 && c.given("steps") {
+		c.wrong(value("steps"), "write, for example, "+stepsExample, "there are no steps")
+	}
+	if len(w.Steps) > maxSteps {
+		return // Workload.bounds reports them
+	}
+	before := c.count()
+	for i, s := range w.Steps {
+		step := c.in("steps", item(i))
+		can.Rate.check(step, value("rate"), s.Rate, can.tool)
+		can.Duration.check(step, value("for"), "for", s.For, time.Second, can.tool)
+	}
+	if len(w.Steps) == 0 || c.count() > before {
+		return
+	}
+	switch sum := stepsDuration(w.Steps); {
+	case sum > can.Duration.Max:
+		c.wrong(atKey("steps"), "at most "+FormatDuration(can.Duration.Max), "the steps take %s together",
+			FormatDuration(sum))
+	case sum != w.Duration:
+		c.wrong(value("duration"), "leave it out", "the steps say how long the workload takes")
+	}
 }
 
 // String writes the step in the form that the engine's flag takes: 1000/s:1s.

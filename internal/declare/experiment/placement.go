@@ -40,11 +40,7 @@ func (r *reader) placement(f fields) *Placement {
 		return nil
 	}
 	if v.value.Kind != yaml.MappingNode {
-		kind, ok := r.word(v.value, "placement", placementWords())
-		if !ok {
-			return nil
-		}
-		return &Placement{Kind: kind}
+		return &Placement{Kind: r.scalar(v.value, "placement", PlacementShared)}
 	}
 	inner, ok := r.fields(v.value, v.key, "placement", placementKeys())
 	if !ok {
@@ -55,27 +51,46 @@ func (r *reader) placement(f fields) *Placement {
 
 // cpus reads a list of CPU numbers.
 func (r *reader) cpus(f fields, side string) []int {
-	example := side + ": [0]"
-	v, ok := r.required(f, side, example)
-	if !ok || !r.isSequence(v.value, side, example) {
+	v, ok := r.required(f, side, cpusExample(side))
+	if !ok || !r.isSequence(v.value, side, cpusExample(side)) {
 		return nil
 	}
-	if len(v.value.Content) == 0 {
-		r.wrong(v.value, "write, for example, "+example, "%s names no CPU", side)
-	}
-	var cpus []int
-	seen := make(map[int64]bool)
-	for _, n := range v.value.Content {
-		cpu, ok := r.integer(n, "a CPU number", 0, maxCPU)
-		if !ok {
-			continue
-		}
-		if seen[cpu] {
-			r.wrong(n, "name each CPU once", "CPU %d is here twice", cpu)
-			continue
-		}
-		seen[cpu] = true
-		cpus = append(cpus, int(cpu))
+	cpus := make([]int, len(v.value.Content))
+	for i, n := range v.value.Content {
+		cpus[i], _ = r.whole(n, cpuNumber, cpuNumbers())
 	}
 	return cpus
+}
+
+const cpuNumber = "a CPU number"
+
+func cpuNumbers() Range { return Range{0, maxCPU} }
+
+func cpusExample(side string) string { return side + ": [0]" }
+
+// check checks the kind of a placement, and the CPUs of an explicit one.
+func (p Placement) check(c *checker) {
+	if len(p.Client) == 0 && len(p.Server) == 0 && !c.given("client") && !c.given("server") {
+		c.word(value(), "placement", p.Kind, placementWords())
+		return
+	}
+	if p.Kind != PlacementExplicit {
+		c.wrong(value(), "leave them out", "a placement %s names CPUs", quote(p.Kind))
+	}
+	p.checkSide(c, "client", p.Client)
+	p.checkSide(c, "server", p.Server)
+}
+
+func (p Placement) checkSide(c *checker, side string, cpus []int) {
+	if len(cpus) == 0 {
+		c.wrong(value(side), "write, for example, "+cpusExample(side), "%s names no CPU", side)
+	}
+	seen := make(map[int]bool)
+	for i, cpu := range cpus {
+		c.whole(value(side, item(i)), cpuNumber, cpu, cpuNumbers())
+		if seen[cpu] && c.in(side).sound(item(i)) {
+			c.wrong(value(side, item(i)), "name each CPU once", "CPU %d is here twice", cpu)
+		}
+		seen[cpu] = true
+	}
 }

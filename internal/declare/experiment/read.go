@@ -32,6 +32,8 @@ type reader struct {
 	// that do not suit an arm, each of which is reported for one arm only.
 	references                     map[*yaml.Node]string
 	expandedNodes, unset, reported map[*yaml.Node]bool
+	// faulty are the nodes that have a mistake.
+	faulty map[*yaml.Node]bool
 	// suppressed counts mistakes that were not reported because a variable is not set.
 	suppressed int
 	// secrets are texts that no message may show.
@@ -44,7 +46,7 @@ type reader struct {
 func newReader(filename string, data []byte, tools Tools, in Inputs) *reader {
 	return &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools, inputs: in,
 		references: map[*yaml.Node]string{}, expandedNodes: map[*yaml.Node]bool{}, unset: map[*yaml.Node]bool{},
-		reported: map[*yaml.Node]bool{}}
+		reported: map[*yaml.Node]bool{}, faulty: map[*yaml.Node]bool{}}
 }
 
 // count is how many mistakes were found, including those that are not reported because a variable is not set.
@@ -64,6 +66,7 @@ func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
 		r.suppressed++
 		return
 	}
+	r.faulty[n] = true
 	message := fmt.Sprintf(format, args...)
 	if r.moved != nil && !r.moved.own[n] {
 		n, message = r.moved.to, r.moved.what+": "+message
@@ -218,6 +221,31 @@ func (r *reader) name(n *yaml.Node, what, name string) bool {
 	}
 	r.wrong(n, nameRule(), "%s is no name of %s", quote(name), what)
 	return false
+}
+
+// scalar reads a single value as it is written.
+func (r *reader) scalar(n *yaml.Node, what, example string) string {
+	if !r.isScalar(n, what, example) {
+		return ""
+	}
+	return n.Value
+}
+
+// whole reads a whole number. The limits are for the hint; whether the number is within them, the checker says.
+func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
+	if !r.isScalar(n, what, strconv.Itoa(max(limits.Min, min(1, limits.Max)))) {
+		return 0, false
+	}
+	value, err := strconv.ParseInt(n.Value, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		r.wrong(n, limits.hint(), "%s cannot be %s", what, bare(n.Value))
+		return 0, false
+	case err != nil || n.ShortTag() != "!!int" || strconv.FormatInt(value, 10) != n.Value: // 010 is 8 to some readers
+		r.wrong(n, limits.hint(), "%s must be a plain whole number, not %s", what, quote(n.Value))
+		return 0, false
+	}
+	return int(value), true
 }
 
 // integer reads a whole number between lo and hi.

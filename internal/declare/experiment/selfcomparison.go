@@ -118,7 +118,7 @@ func (w Workload) shortened(tools Tools) (Workload, bool) {
 	for _, step := range []time.Duration{time.Millisecond, time.Second} {
 		short := w
 		short.Duration = (w.Duration/shortFraction + step - 1).Truncate(step)
-		if 2*short.Duration <= w.Duration && short.checkRunnable(tools) == nil {
+		if 2*short.Duration <= w.Duration && short.runnable(tools) {
 			return short, true
 		}
 	}
@@ -137,7 +137,7 @@ func (w Workload) durations(short time.Duration, tools Tools) []time.Duration {
 	return slices.DeleteFunc(all, func(d time.Duration) bool {
 		other := w
 		other.Duration = d
-		return d != w.Duration && other.checkRunnable(tools) != nil
+		return d != w.Duration && !other.runnable(tools)
 	})
 }
 

@@ -208,7 +208,7 @@ func (r *reader) overridden(
 		mark(v.value, own)
 	}
 	again := *r
-	again.mistakes = nil
+	again.mistakes, again.faulty = nil, map[*yaml.Node]bool{}
 	again.moved = &moved{
 		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
 	}

@@ -17,13 +17,16 @@ const (
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
 // wait reads how both sides wait for a message.
-func (r *reader) wait(n *yaml.Node, can capability) string {
-	word, ok := r.word(n, "wait", waitWords())
-	if ok && !slices.Contains(can.Waits, word) {
-		r.wrong(n, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
-		return ""
+func (r *reader) wait(n *yaml.Node, _ capability) string { return r.scalar(n, "wait", WaitBlock) }
+
+// checkWait checks that a tool can wait so.
+func checkWait(c *checker, can capability, w Workload) {
+	if w.Wait == "" && !c.given("wait") || !c.word(value("wait"), "wait", w.Wait, waitWords()) {
+		return
 	}
-	return word
+	if len(can.Waits) > 0 && !slices.Contains(can.Waits, w.Wait) {
+		c.wrong(value("wait"), "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, w.Wait)
+	}
 }
 
 // noDelay reads whether the connections have TCP_NODELAY.
@@ -32,14 +35,18 @@ func (r *reader) noDelay(n *yaml.Node, _ capability) *bool {
 	return &on
 }
 
-// congestion reads the name of a congestion control. Which names exist depends on the hosts' kernels.
+// congestion reads the name of a congestion control.
 func (r *reader) congestion(n *yaml.Node, _ capability) string {
-	name, ok := r.text(n, "congestion", "cubic")
-	if ok && !isCongestion(name) {
-		r.wrong(n, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
-		return ""
-	}
+	name, _ := r.text(n, "congestion", "cubic")
 	return name
+}
+
+// checkCongestion checks the name of a congestion control. Which names exist depends on the hosts' kernels.
+func checkCongestion(c *checker, _ capability, w Workload) {
+	if (w.Congestion != "" || c.given("congestion")) && !isCongestion(w.Congestion) {
+		c.wrong(value("congestion"), "write, for example, cubic, reno or bbr",
+			"%s is no name of a congestion control", quote(w.Congestion))
+	}
 }
 
 // isCongestion reports whether a text can be the name of a congestion control.

@@ -77,6 +77,9 @@ func (r Range) with(other Range) Range {
 	return Range{min(r.Min, other.Min), max(r.Max, other.Max)}
 }
 
+// hint says in a message which numbers are right.
+func (r Range) hint() string { return fmt.Sprintf("write %d to %d", r.Min, r.Max) }
+
 func (r Range) holds(n int) bool { return n >= r.Min && n <= r.Max }
 
 // Durations are the limits of a duration. Max is 0 where a capability does not take it. Every duration is a multiple
@@ -87,6 +90,21 @@ func (d Durations) taken() bool { return d.Max > 0 }
 
 // String writes the range as "10ms to 24h".
 func (d Durations) String() string { return FormatDuration(d.Min) + " to " + FormatDuration(d.Max) }
+
+// check checks a duration. The example is for hints.
+func (d Durations) check(c *checker, at spot, what string, is, example time.Duration, tool string) {
+	switch {
+	case is == 0 && d.Min > 0:
+		c.wrong(at, "write, for example, "+FormatDuration(example), "%s must be longer than 0", what)
+	case is > d.Max:
+		c.wrong(at, "at most "+FormatDuration(d.Max), "%s %s is too long", what, FormatDuration(is))
+	case is%d.Step != 0:
+		c.wrong(at, "write, for example, "+FormatDuration(is.Truncate(d.Step)+d.Step),
+			"%s %s: %s counts in steps of %s", what, FormatDuration(is), tool, FormatDuration(d.Step))
+	case is < d.Min:
+		c.wrong(at, "at least "+FormatDuration(d.Min), "%s %s is too short", what, FormatDuration(is))
+	}
+}
 
 // Reply is how long a response can be.
 type Reply int
@@ -122,8 +140,26 @@ type RateLimits struct {
 	Step              float64
 }
 
-// steps reports whether a rate is a multiple of Step.
-func (l RateLimits) steps(rate float64) bool { return l.Step == 0 || math.Mod(rate, l.Step) == 0 }
+// text writes a rate in the unit.
+func (l RateLimits) text(rate float64) string {
+	if l.Unit == BitRate {
+		return FormatRate(rate)
+	}
+	return FormatPerSecond(rate)
+}
+
+// check checks a rate.
+func (l RateLimits) check(c *checker, at spot, rate float64, tool string) {
+	switch {
+	case rate < l.Min:
+		c.wrong(at, "at least "+l.text(l.Min), "rate %s is too low", l.text(rate))
+	case rate > l.Max:
+		c.wrong(at, "at most "+l.text(l.Max), "rate %s is too high", l.text(rate))
+	case l.Step != 0 && math.Mod(rate, l.Step) != 0:
+		c.wrong(at, "write, for example, "+l.text(math.Ceil(rate/l.Step)*l.Step),
+			"rate %s: %s counts in steps of %s", l.text(rate), tool, l.text(l.Step))
+	}
+}
 
 // capability is a Capability with the tool that declares it.
 type capability struct {
@@ -131,6 +167,8 @@ type capability struct {
 	tool string
 	// protocols is how many protocols the tool has in this mode.
 	protocols int
+	// others are the tools that messages name for what this one cannot do.
+	others Tools
 }
 
 // all lists the capabilities of all tools.
@@ -144,7 +182,7 @@ func (t Tools) all() []capability {
 					protocols++
 				}
 			}
-			all = append(all, capability{c, tool.Name, protocols})
+			all = append(all, capability{c, tool.Name, protocols, t})
 		}
 	}
 	return all

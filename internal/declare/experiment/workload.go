@@ -80,12 +80,13 @@ func allKeys() []key {
 		},
 		{
 			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
-			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
+			read:  func(r *reader, w *Workload, f fields, _ capability) { w.IP = r.ip(f) },
+			check: checkIP,
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
 			parts: func(w Workload) []Part { return []Part{{"ip", "ip", cmp.Or(w.IP, IPv4)}} }, // old runs do not say it
 		},
 		span(func(w *Workload) *time.Duration { return &w.Duration },
-			func(c capability) Durations { return c.Duration }, 0,
+			func(c capability) Durations { return c.Duration }, defaultWindow,
 			key{name: "duration", apart: true, general: true, fixed: sameEnd, read: elsewhere}),
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
 			return cmp.Or(c.DefaultRequest, defaultRequest)
@@ -121,13 +122,13 @@ func allKeys() []key {
 				"needs privilege. Default: 10ms.",
 		}),
 		number(func(w *Workload) *int { return &w.Connections }, 1, key{
-			name: "connections", ruled: true, column: true, beside: true,
-			given: func(w Workload) bool { return w.Connections > 1 },
+			name: "connections", column: true, beside: true,
+			given: func(w Workload) bool { return w.Connections != 0 && w.Connections != 1 },
 			about: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
 		}),
 		{
 			name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate },
-			read: (*reader).offered, check: checkOffered, value: Workload.rateText,
+			read: (*reader).offered, check: checkRate, value: Workload.rateText,
 			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 },
 			parts: func(w Workload) []Part {
 				return []Part{{"rate", "rate", w.Rate}, {"rate", "offered rate", w.OfferedRate}}
@@ -139,21 +140,21 @@ func allKeys() []key {
 				"times, as from many independent users. Default: constant.",
 		}),
 		{
-			name: "steps", fixed: sameLength, taken: inKeys("steps"),
+			name: "steps", fixed: sameLength, taken: inKeys("steps"), check: checkSteps,
 			given: func(w Workload) bool { return len(w.Steps) > 0 },
 			parts: func(w Workload) []Part { return []Part{{"steps", "steps", w.Steps}} },
 		},
 		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, key{
-			name: "batch", ruled: true, column: true,
+			name: "batch", column: true,
 			about: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
 		}),
 		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, key{
-			name: "reply_every", says: "a reply to every %d requests",
+			name:  "reply_every",
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.ReplyEvery, 1)) },
 			about: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
 		}),
 		number(func(w *Workload) *int { return &w.Iterations }, 0, key{
-			name: "iterations", fixed: sameEnd, says: "%d iterations",
+			name: "iterations", fixed: sameEnd,
 			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that " +
 				"it should take, and a trial that takes much longer fails. Default: a trial ends after " +
 				"its duration.",
@@ -173,7 +174,7 @@ func allKeys() []key {
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
-			name: "wait", apart: true, defined: true, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			name: "wait", apart: true, defined: true, check: checkWait, shape: shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
@@ -183,7 +184,7 @@ func allKeys() []key {
 				"the socket is asked again and again, which takes a CPU on each side. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
-			name: "congestion", apart: true, beside: true, defined: true,
+			name: "congestion", apart: true, beside: true, defined: true, check: checkCongestion,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
 				"the hosts' kernels have. Default: the host's own.",
@@ -193,19 +194,19 @@ func allKeys() []key {
 			about: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", ruled: true, apart: true, beside: true, defined: true, taken: inKeys("dscp"),
+			name: "dscp", apart: true, beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} },
 			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
 			about:  "The DSCP mark of the packets ({{WhoTakes}}). Default: 0.",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", ruled: true, apart: true, beside: true, defined: true,
+			name: "send_buffer", apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF, 1024B to " +
 				"1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", ruled: true, apart: true, beside: true, defined: true,
+			name: "receive_buffer", apart: true, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
 				"to 1GiB ({{WhoTakes}}). Default: the kernel's own.",

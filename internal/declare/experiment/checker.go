@@ -1,0 +1,260 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A checker applies the rules to an experiment, or to a part of it, and collects what breaks them. Every rule about
+// values stands once, in a method that takes a checker. The reader calls it with what it has read, and gives each
+// finding its place in the file; Check and CheckRunnable call it with what stands in a run directory.
+type checker struct {
+	// part leads to the part that is checked: hosts, vm-a.
+	part  []string
+	found *[]finding
+	// text is the part of the file that is checked; nil for an experiment that comes from elsewhere.
+	text *textPart
+}
+
+// A textPart is the part of a file that a checker checks.
+type textPart struct {
+	reader *reader
+	fields fields
+}
+
+// A finding is what breaks a rule, and what would be right.
+type finding struct {
+	spot
+	message, hint string
+}
+
+// A spot is a value of an experiment, by the keys and the places in lists that lead to it in a file: workloads, [0],
+// request. The empty path is the part itself.
+type spot struct {
+	path []string
+	// atKey says that a mistake is about the key, and not about its value.
+	atKey bool
+}
+
+func value(path ...string) spot { return spot{path: path} }
+
+func atKey(path ...string) spot { return spot{path: path, atKey: true} }
+
+// item is the step to an item of a list.
+func item(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// newChecker makes a checker for an experiment that is not read from a file.
+func newChecker() *checker { return &checker{found: &[]finding{}} }
+
+// in gives a checker for a part of the part.
+func (c *checker) in(path ...string) *checker {
+	inner := *c
+	inner.part = slices.Concat(c.part, path)
+	return &inner
+}
+
+// wrong reports what is wrong at a spot of the part.
+func (c *checker) wrong(at spot, hint, format string, args ...any) {
+	at.path = slices.Concat(c.part, at.path)
+	*c.found = append(*c.found, finding{at, fmt.Sprintf(format, args...), hint})
+}
+
+// refuse reports the error of a check of a single value, if there is one.
+func (c *checker) refuse(at spot, err error) {
+	if err == nil {
+		return
+	}
+	message, hint := err.Error(), ""
+	if q := (*QuantityError)(nil); errors.As(err, &q) {
+		message, hint = q.Message, q.Hint
+	}
+	what := ""
+	if len(at.path) > 0 {
+		what = at.path[0] + ": "
+	}
+	c.wrong(at, hint, "%s%s", what, message)
+}
+
+// count is how much was found so far.
+func (c *checker) count() int { return len(*c.found) }
+
+// given says that the file has this key of the part. Rules about values that stand for "none" ask it: such a value
+// can stand in a record, and not in a file.
+func (c *checker) given(key string) bool {
+	if c.text == nil {
+		return false
+	}
+	_, there := c.text.fields.find(slices.Concat(c.part, []string{key}))
+	return there
+}
+
+// sound says that nothing was found at these keys of the part, and that a file has values there that could be read.
+// Rules about several values ask it, so that one mistake is reported once.
+func (c *checker) sound(keys ...string) bool {
+	for _, key := range keys {
+		path := slices.Concat(c.part, []string{key})
+		if slices.ContainsFunc(*c.found, func(f finding) bool { return slices.Equal(f.path, path) }) {
+			return false
+		}
+		if c.text != nil && !c.text.reader.sound(c.text.fields, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// firstGiven is the first of these keys that the file gives, and the part itself if it gives none.
+func (c *checker) firstGiven(keys ...string) spot {
+	for _, key := range keys {
+		if c.text == nil || c.given(key) {
+			return value(key)
+		}
+	}
+	return value()
+}
+
+// whole checks a whole number.
+func (c *checker) whole(at spot, what string, is int, limits Range) {
+	if !limits.holds(is) {
+		c.wrong(at, limits.hint(), "%s cannot be %d", what, is)
+	}
+}
+
+// word checks that a text is one of the known words.
+func (c *checker) word(at spot, what, is string, known []string) bool {
+	if slices.Contains(known, is) {
+		return true
+	}
+	c.wrong(at, Suggest(is, known), "unknown %s %s", what, quote(is))
+	return false
+}
+
+// name checks the name of something.
+func (c *checker) name(at spot, what, name string) {
+	if !IsName(name) {
+		c.wrong(at, nameRule(), "%s is no name of %s", quote(name), what)
+	}
+}
+
+// maxJoined is how many findings an error lists.
+const maxJoined = 10
+
+// err joins what was found; nil for nothing.
+func (c *checker) err() error {
+	var all []error
+	for i, f := range *c.found {
+		if i == maxJoined {
+			all = append(all, fmt.Errorf("and %d more", len(*c.found)-maxJoined))
+			break
+		}
+		all = append(all, f)
+	}
+	return errors.Join(all...)
+}
+
+// Error writes the finding as arms.far.lab.path[1]: message: hint.
+func (f finding) Error() string {
+	text := f.message
+	if f.hint != "" {
+		text += ": " + f.hint
+	}
+	if len(f.path) > 0 {
+		text = f.where() + ": " + text
+	}
+	return text
+}
+
+// where writes the path. A name can be any text in an experiment that was not read from a file.
+func (s spot) where() string {
+	var b strings.Builder
+	for i, step := range s.path {
+		switch {
+		case strings.HasPrefix(step, "["):
+		case !IsName(step):
+			step = "[" + quote(step) + "]"
+		case i > 0:
+			step = "." + step
+		}
+		b.WriteString(step)
+	}
+	return b.String()
+}
+
+// check applies rules to the part of the file that the fields are, and reports what they find. A rule finds nothing at
+// a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
+// default is not wrong by itself.
+func (r *reader) check(f fields, rules func(c *checker)) {
+	c := &checker{found: &[]finding{}, text: &textPart{r, f}}
+	rules(c)
+	found := slices.DeleteFunc(*c.found, func(one finding) bool { return !r.sound(f, one.path) })
+	for _, one := range found {
+		at, there := f.find(one.path)
+		if !there && r.count() > 0 {
+			continue
+		}
+		n := at.value
+		if one.atKey {
+			n = at.key
+		}
+		r.wrong(n, one.hint, "%s", one.message)
+	}
+}
+
+// sound says that the nodes on the way to a value have no mistakes.
+func (r *reader) sound(f fields, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	if _, there := f.named[path[0]]; !there && f.suspected[path[0]] {
+		return false
+	}
+	for end := 1; end <= len(path); end++ {
+		if at, there := f.find(path[:end]); there && (r.faulty[at.key] || r.faulty[at.value] || r.unset[at.value]) {
+			return false
+		}
+	}
+	return true
+}
+
+// find gives the key and the value at the end of a path. If the file does not have them, it gives the key of the
+// innermost part that it has, twice.
+func (f fields) find(path []string) (at field, there bool) {
+	if len(path) == 0 {
+		return field{f.at, f.at}, true
+	}
+	at, there = f.named[path[0]]
+	if !there {
+		return field{f.at, f.at}, false
+	}
+	for _, step := range path[1:] {
+		next, ok := at.child(step)
+		if !ok {
+			return field{at.key, at.key}, false
+		}
+		at = next
+	}
+	return at, true
+}
+
+// child finds a key of a mapping, or an item of a list.
+func (f field) child(step string) (field, bool) {
+	if f.value.Kind == yaml.MappingNode {
+		for key, value := range pairs(f.value) {
+			if key.Value == step {
+				return field{key, value}, true
+			}
+		}
+		return field{}, false
+	}
+	for i, n := range f.value.Content {
+		if step == item(i) {
+			return field{n, n}, true
+		}
+	}
+	return field{}, false
+}
