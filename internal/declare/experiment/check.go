@@ -160,8 +160,9 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 		return errors.New("there are several deployments, and hosts that cannot be made anew")
 	}
 	for _, h := range e.Hosts {
-		if err := h.checkRunnable(tools); err != nil {
-			return fmt.Errorf("host %s: %w", quote(h.Name), err)
+		c := newChecker()
+		if h.check(c.in("hosts", h.Name), tools); c.count() > 0 {
+			return c.err()
 		}
 	}
 	for _, w := range e.Workloads {
@@ -171,7 +172,7 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 		}
 	}
 	for _, a := range e.Arms {
-		if err := cmp.Or(a.checkHosts(tools), a.checkAnswered(e.Workloads)); err != nil {
+		if err := cmp.Or(a.checkRunnable(tools), a.checkAnswered(e.Workloads)); err != nil {
 			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {
@@ -263,6 +264,33 @@ func (e Element) check() error {
 		return fmt.Errorf("a %s cannot have a rate of %v bit/s", e.Kind, e.Rate)
 	case e.Loss != 0 && !(wire && e.Loss >= minRatio && e.Loss < 1):
 		return fmt.Errorf("a %s cannot have a loss of %v", e.Kind, e.Loss)
+	}
+	return nil
+}
+
+// checkRunnable checks that an arm has hosts, in one way.
+func (a Arm) checkRunnable(tools Tools) error {
+	switch {
+	case a.Lab != nil && (a.hasHosts() || a.Kubernetes != nil):
+		return errors.New("it makes its hosts in two ways")
+	case a.Lab != nil:
+		return a.Lab.check()
+	case a.Kubernetes != nil && a.Client != "" && a.Server != "":
+		return errors.New("it names both hosts, and pods too")
+	case a.Kubernetes != nil:
+		c := newChecker().in("arms", a.Name, "kubernetes")
+		k, arm := a.Kubernetes, "arm "+quote(a.Name)
+		for side, named := range map[string]string{"client": a.Client, "server": a.Server} {
+			if (named == "") != (k.pod(side) != nil) {
+				c.wrong(value(side), "", "%s needs one %s, a host or a pod", arm, side)
+			}
+		}
+		if k.check(c, arm, tools); c.count() == 0 {
+			k.checkTogether(c, arm)
+		}
+		return c.err()
+	case a.Client == "" || a.Server == "":
+		return errors.New("it has no hosts")
 	}
 	return nil
 }

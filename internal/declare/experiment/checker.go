@@ -108,6 +108,12 @@ func (c *checker) sound(keys ...string) bool {
 	return true
 }
 
+// misspelt says that the file has an unknown key that probably stands for one of these.
+func (c *checker) misspelt(keys ...string) bool {
+	return c.text != nil && len(c.part) == 0 &&
+		slices.ContainsFunc(keys, func(key string) bool { return c.text.fields.suspected[key] })
+}
+
 // firstGiven is the first of these keys that the file gives, and the part itself if it gives none.
 func (c *checker) firstGiven(keys ...string) spot {
 	for _, key := range keys {
@@ -241,20 +247,24 @@ func (f fields) find(path []string) (at field, there bool) {
 	return at, true
 }
 
-// child finds a key of a mapping, or an item of a list.
+// child finds a key of a mapping, or an item of a list. A single value can stand for a mapping: bridge for {bridge: },
+// and a secret's name for {name: NAME}.
 func (f field) child(step string) (field, bool) {
-	if f.value.Kind == yaml.MappingNode {
+	switch f.value.Kind {
+	case yaml.MappingNode:
 		for key, value := range pairs(f.value) {
 			if key.Value == step {
 				return field{key, value}, true
 			}
 		}
-		return field{}, false
-	}
-	for i, n := range f.value.Content {
-		if step == item(i) {
-			return field{n, n}, true
+	case yaml.SequenceNode:
+		for i, n := range f.value.Content {
+			if step == item(i) {
+				return field{n, n}, true
+			}
 		}
+	case yaml.ScalarNode:
+		return field{f.value, f.value}, step == f.value.Value || step == "name"
 	}
 	return field{}, false
 }

@@ -1,9 +1,8 @@
 package experiment
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -35,73 +34,77 @@ func (e *Experiment) checkHosts() error {
 	return nil
 }
 
-// checkHosts checks that an arm has hosts, in one way.
-func (a Arm) checkHosts(tools Tools) error {
+// check checks how a host is reached and measured. A join string is not recorded, but where it is from.
+func (h HostSpec) check(c *checker, tools Tools) {
+	c.name(value(), "a host", h.Name)
+	kind := h.checkKind(c)
 	switch {
-	case a.Lab != nil && (a.hasHosts() || a.Kubernetes != nil):
-		return errors.New("it makes its hosts in two ways")
-	case a.Lab != nil:
-		return a.Lab.check()
-	case a.Kubernetes != nil && a.Client != "" && a.Server != "":
-		return errors.New("it names both hosts, and pods too")
-	case a.Kubernetes != nil:
-		return a.checkRunnablePods(tools)
-	case a.Client == "" || a.Server == "":
-		return errors.New("it has no hosts")
+	case c.text != nil && (h.Agent != "" || c.given(HostAgent)):
+		c.refuse(value(HostAgent), checkJoin(h.Agent))
+	case c.text == nil && h.AgentFrom != "" && h.AgentFrom != hiddenJoin && referenced(h.AgentFrom) == "":
+		c.wrong(value(HostAgent), "", "%s is no variable", quote(h.AgentFrom))
 	}
-	return nil
+	c.texts(h.texts())
+	if h.Port != 0 || c.given("port") {
+		c.whole(value("port"), "port", h.Port, ports())
+	}
+	if (h.Silence != 0 || c.given("silence")) && (h.Silence < minSilence || h.Silence > maxSilence) {
+		c.wrong(value("silence"), "write "+FormatDuration(minSilence)+" to "+FormatDuration(maxSilence),
+			"silence cannot be %s", FormatDuration(h.Silence))
+	}
+	c.programs(h.Tools, tools)
+	for _, name := range hostKeys() {
+		if !h.has(c, name) {
+			continue
+		}
+		if (name == "folder" || name == "sudo") && h.has(c, "command") && c.sound("command") {
+			c.wrong(atKey(name), "leave it out; the command says where the agent is and how it is started",
+				"%s: %s has no meaning with command", h.what(), name)
+		}
+		if kind != "" && !slices.Contains(hostKinds(), name) && !slices.Contains(takers(name), kind) {
+			c.wrong(atKey(name), "leave it out; it is for "+strings.Join(takers(name), ", "),
+				"%s: %s has no meaning with %s", h.what(), name, kind)
+		}
+	}
 }
 
-// checkRunnable checks a host as the reader does. It does not ask for the join string, which is not recorded.
-func (h HostSpec) checkRunnable(tools Tools) error {
-	kinds := 0
-	for _, given := range []bool{h.Local, h.SSH != "", h.AgentFrom != "", h.Provisioned} {
-		if given {
-			kinds++
+// has says that a host has a value for a key.
+func (h HostSpec) has(c *checker, key string) bool {
+	has := map[string]bool{HostLocal: h.Local, HostAgent: h.AgentFrom != "", HostProvisioned: h.Provisioned,
+		"port": h.Port != 0, "sudo": h.Sudo, "nat": h.NAT, "silence": h.Silence != 0, "tools": len(h.Tools) > 0}
+	for _, k := range h.texts() {
+		has[k.name] = *k.into != ""
+	}
+	return has[key] || c.given(key)
+}
+
+// checkKind checks that exactly one key says how the host is reached. It gives "" if there is none, or several.
+func (h HostSpec) checkKind(c *checker) string {
+	var kind string
+	for _, key := range hostKinds() {
+		switch {
+		case !h.has(c, key):
+		case kind == "":
+			kind = key
+		default:
+			c.wrong(atKey(key), "keep one of them", "%s is reached in two ways, %s and %s", h.what(), kind, key)
+			return ""
 		}
 	}
-	switch {
-	case !IsName(h.Name):
-		return fmt.Errorf("this is no name: %s", nameRule())
-	case kinds != 1:
-		return fmt.Errorf("one of %s must say how it is reached", strings.Join(hostKinds(), ", "))
-	case h.Provisioned:
-		return h.checkProvisioned()
-	case h.AgentFrom != "" && h.AgentFrom != hiddenJoin && referenced(h.AgentFrom) == "":
-		return errors.New("its agent is no variable")
-	case h.Port != 0 && (h.Port < minPort || h.Port > maxPort):
-		return fmt.Errorf("port %d; %d to %d", h.Port, minPort, maxPort)
-	case h.Silence != 0 && (h.Silence < minSilence || h.Silence > maxSilence):
-		return fmt.Errorf("silence %v; %v to %v", h.Silence, minSilence, maxSilence)
-	case h.Sudo && h.SSH == "":
-		return errors.New("sudo has a meaning only with ssh")
-	case h.Command != "" && h.SSH == "":
-		return errors.New("command has a meaning only with ssh")
-	case h.Command != "" && (h.Folder != "" || h.Sudo):
-		return errors.New("folder and sudo have no meaning with command")
-	case h.Folder != "" && h.AgentFrom != "":
-		return errors.New("folder has no meaning with agent")
-	case len(h.Tools) > 0 && h.AgentFrom != "":
-		return errors.New("tools has no meaning with agent")
+	if kind == "" && !c.misspelt(hostKinds()...) {
+		c.wrong(value(), "add ssh: vm-a, agent: ${JOIN}, local: {} or provisioned: true",
+			"%s does not say how it is reached", h.what())
 	}
-	given := func(text string, check func(string) error) error {
-		if text == "" {
-			return nil
-		}
-		return check(text)
-	}
-	err := cmp.Or(given(h.SSH, checkSSH), given(h.Address, checkAddress), given(h.Address6, checkAddress6),
-		given(h.Bind, checkBind), given(h.Folder, checkPath), given(h.Command, checkCommand))
-	if err != nil {
-		return err
-	}
-	for name, path := range h.Tools {
+	return kind
+}
+
+// programs checks the paths of programs.
+func (c *checker) programs(paths map[string]string, tools Tools) {
+	in := c.in("tools")
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
 		if !slices.Contains(tools.Programs(), name) {
-			return fmt.Errorf("unknown program %s", quote(name))
+			in.wrong(atKey(name), Suggest(name, tools.Programs()), "unknown program %s", quote(name))
 		}
-		if err := checkPath(path); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		in.refuse(value(name), checkPath(paths[name]))
 	}
-	return nil
 }

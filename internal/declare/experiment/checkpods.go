@@ -2,9 +2,10 @@ package experiment
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -22,30 +23,219 @@ func (k *Kubernetes) checkPods() error {
 	return nil
 }
 
-// checkRunnablePods checks the pods of a recorded arm as the reader does: it writes them as a file has them, and reads
-// that.
-func (a Arm) checkRunnablePods(tools Tools) error {
-	var document yaml.Node
-	text := escaped(written(a.Kubernetes.file()))
-	if err := yaml.Load([]byte(text), &document); err != nil || len(document.Content) != 1 {
-		return errors.New("its pods cannot be read")
-	}
-	r := newReader("", nil, tools, Inputs{})
-	arm := fields{what: "the arm", named: map[string]field{}}
-	for side, name := range map[string]string{"client": a.Client, "server": a.Server} {
-		if name != "" {
-			arm.named[side] = field{}
+// check checks what an arm says about its pods. arm names the arm in messages.
+func (k *Kubernetes) check(c *checker, arm string, tools Tools) {
+	c.texts(k.texts())
+	for _, side := range sides() {
+		if pod := k.pod(side); pod != nil {
+			pod.check(c.in(side), side+" of kubernetes of "+arm, tools)
 		}
 	}
-	top := document.Content[0]
-	again := r.kubernetes(arm, field{top, top})
-	if len(r.mistakes) > 0 {
-		return errors.New(r.mistakes[0].Message)
+	for _, word := range k.words() {
+		if *word.into != "" || word.name != "nodes" || c.given(word.name) { // one pod needs no nodes
+			c.word(value(word.name), word.name, *word.into, word.known)
+		}
 	}
-	if written(again) != written(a.Kubernetes) {
-		return errors.New("its pods are not as a file makes them")
+	if k.Nodes != "" && (k.Client == nil || k.Server == nil) && c.sound("nodes") {
+		c.wrong(atKey("nodes"), "leave nodes out", "nodes is about two pods, and %s has one", arm)
 	}
-	return nil
+	if k.Ready < minReady || k.Ready > maxReady {
+		c.wrong(value("ready"), "write "+FormatDuration(minReady)+" to "+FormatDuration(maxReady), "ready cannot be %s",
+			FormatDuration(k.Ready))
+	}
+	if k.Service != nil {
+		in := c.in("service")
+		in.texts(k.Service.texts())
+		in.labels("annotations", k.Service.Annotations, checkAnnotation)
+	}
+}
+
+// sides are the keys of the two hosts of an arm.
+func sides() []string { return []string{"client", "server"} }
+
+// pod is the pod of a side; nil for none.
+func (k *Kubernetes) pod(side string) *Pod {
+	if side == "client" {
+		return k.Client
+	}
+	return k.Server
+}
+
+// checkTogether checks what the keys of an arm's pods say together. Each alone is right.
+func (k *Kubernetes) checkTogether(c *checker, arm string) {
+	k.checkThrough(c, arm)
+	k.checkService(c)
+	k.checkNodes(c)
+	for _, side := range sides() {
+		if pod := k.pod(side); k.Namespace == "" && pod != nil && len(pod.ImagePullSecrets) > 0 {
+			c.wrong(atKey(side, "imagePullSecrets"), "add namespace: NAME, a namespace that has the secrets",
+				"imagePullSecrets: the namespace that nearfar makes has no secrets")
+		}
+	}
+}
+
+// checkThrough checks that the client can dial the server in the way that the arm says.
+func (k *Kubernetes) checkThrough(c *checker, arm string) {
+	at := value("through")
+	switch {
+	case k.Server == nil && (k.Through != ThroughPod || c.given("through")):
+		c.wrong(atKey("through"), "leave through out",
+			"through says how the client reaches a server pod, and %s has none", arm)
+	case k.Through == ThroughPod:
+	case k.Through == ThroughHeadless && k.Client == nil:
+		c.wrong(at, "write pod, which is the same address",
+			"headless: the name of a Service is known inside the cluster, and the client of %s is no pod", arm)
+	case k.Server.Interface != "":
+		c.wrong(at, "leave interface out, or write pod",
+			"%s: a Service leads to the pod's own address, and not to its interface %s", k.Through,
+			quote(k.Server.Interface))
+	case k.Through == ThroughNodePort && k.Server.HostNetwork:
+		c.wrong(at, "leave hostNetwork out, or write pod",
+			"NodePort: the pod on the host network would listen at the port that the node forwards")
+	case k.Through == ThroughNodePort && k.Server.Port != 0 &&
+		(k.Server.Port < MinNodePort || k.Server.Port > MaxNodePort-3):
+		c.wrong(value("server", "port"),
+			fmt.Sprintf("write %d to %d, or leave port out: nearfar then chooses ports", MinNodePort, MaxNodePort-3),
+			"NodePort: port %d is the first of four, and not all of them are ports of nodes", k.Server.Port)
+	}
+}
+
+// checkService checks that the arm has the Service about which it says something, and that it is of this kind.
+func (k *Kubernetes) checkService(c *checker) {
+	switch {
+	case k.Service == nil:
+	case k.Through == ThroughPod:
+		c.wrong(atKey("service"), "write through: LoadBalancer, or leave service out",
+			"service: this arm dials the pod, and has no Service")
+	case k.Service.LoadBalancerClass != "" && k.Through != ThroughLoadBalancer:
+		c.wrong(atKey("service"), "write through: LoadBalancer, or leave loadBalancerClass out",
+			"service: loadBalancerClass is for through: LoadBalancer, and through is %s", k.Through)
+	}
+}
+
+// checkNodes checks that two pods can run on such nodes as the arm asks for.
+func (k *Kubernetes) checkNodes(c *checker) {
+	a, b := k.Client, k.Server
+	if a == nil || b == nil {
+		return
+	}
+	at := c.firstGiven("nodes")
+	switch same := a.Node != "" && a.Node == b.Node; {
+	case k.Nodes == "":
+		c.wrong(at, "write nodes: different", "nothing says which nodes two pods need")
+	case k.Nodes != NodesSame && same:
+		c.wrong(at, "write nodes: same, or name two nodes", "client and server are on node %s, and nodes is %s",
+			quote(a.Node), k.Nodes)
+	case k.Nodes == NodesSame && a.Node != "" && b.Node != "" && !same:
+		c.wrong(at, "write nodes: different, or name one node",
+			"client is on node %s and server on node %s, and nodes is same", quote(a.Node), quote(b.Node))
+	case k.Nodes == NodesDifferentZones && a.Zone != "" && a.Zone == b.Zone:
+		c.wrong(at, "write nodes: different, or name two zones", "client and server are in zone %s, and nodes is %s",
+			quote(a.Zone), k.Nodes)
+	case k.Nodes == NodesSame && a.Zone != "" && b.Zone != "" && a.Zone != b.Zone:
+		c.wrong(at, "write nodes: different, or name one zone",
+			"client is in zone %s and server in zone %s, and nodes is same", quote(a.Zone), quote(b.Zone))
+	case k.Nodes == NodesSame && a.OS != b.OS:
+		c.wrong(at, "write nodes: different", "client is a %s pod and server a %s pod, and nodes is same", a.OS, b.OS)
+	case k.Nodes == NodesSame:
+		for _, label := range slices.Sorted(maps.Keys(a.NodeSelector)) {
+			if other, ok := b.NodeSelector[label]; ok && other != a.NodeSelector[label] {
+				c.wrong(at, "write nodes: different, or select one node",
+					"client and server select nodes with different labels %s, and nodes is same", quote(label))
+				return
+			}
+		}
+	}
+}
+
+// check checks what a side says. what names it in messages.
+func (p *Pod) check(c *checker, what string, tools Tools) {
+	c.texts(p.texts())
+	c.labels("nodeSelector", p.NodeSelector, checkLabelValue)
+	c.labels("labels", p.Labels, checkLabelValue)
+	c.labels("annotations", p.Annotations, checkAnnotation)
+	c.manifest("affinity", p.Affinity)
+	c.manifest("tolerations", p.Tolerations)
+	c.manifest("resources", p.Resources)
+	c.manifest("securityContext", p.SecurityContext)
+	if n := len(p.ImagePullSecrets); n > maxPodEntries {
+		c.wrong(atKey("imagePullSecrets"), "at most "+strconv.Itoa(maxPodEntries), "imagePullSecrets has %d entries", n)
+	} else {
+		for i, name := range p.ImagePullSecrets {
+			c.refuse(value("imagePullSecrets", item(i), "name"), checkDomainName(name))
+		}
+	}
+	if p.Port != 0 || c.given("port") {
+		c.whole(value("port"), "port", p.Port, ports())
+	}
+	c.programs(p.Tools, tools)
+	p.checkSystem(c, what)
+	if p.HostNetwork && (p.Interface != "" || c.given("interface")) {
+		c.wrong(atKey("interface"), "leave one of them out", "%s: a pod with hostNetwork has no interfaces of its own",
+			what)
+	}
+	if selected := p.NodeSelector[zoneLabel]; selected != "" && p.Zone != "" && selected != p.Zone {
+		c.wrong(value("zone"), "leave zone out, or the label in nodeSelector",
+			"zone is %s, and nodeSelector asks for %s %s", quote(p.Zone), zoneLabel, quote(selected))
+	}
+}
+
+// checkSystem checks the operating system of a pod, which its nodeSelector can say too, and that it has an image.
+func (p *Pod) checkSystem(c *checker, what string) {
+	known := c.word(value("os"), "os", p.OS, podSystems())
+	switch selected := p.NodeSelector[osLabel]; {
+	case selected == "" || selected == p.OS || !known:
+	case c.text == nil || c.given("os"):
+		c.wrong(value("os"), "leave os out, or the label in nodeSelector", "os is %s, and nodeSelector asks for %s %s",
+			p.OS, osLabel, quote(selected))
+	default:
+		c.wrong(value("nodeSelector"), Suggest(selected, podSystems()),
+			"nodeSelector asks for %s %s, which no pod is for", osLabel, quote(selected))
+	}
+	switch {
+	case p.Image != "" || p.AgentImage != "" || !c.sound("image", "agentImage"):
+	case p.OS == PodWindows:
+		c.wrong(atKey(), "add agentImage: registry.example/nearfar-agent:v1, which `nearfar image` writes",
+			"%s is a Windows pod without an image, and the default image is for Linux", what)
+	case known:
+		c.wrong(atKey(), "add image: "+DefaultPodImage, "%s has no image", what)
+	}
+}
+
+// labels checks a mapping of texts whose keys follow the rules of labels and annotations.
+func (c *checker) labels(key string, all map[string]string, check func(string) error) {
+	if n := len(all); n > maxPodEntries {
+		c.wrong(atKey(key), "at most "+strconv.Itoa(maxPodEntries), "%s has %d entries", key, n)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c.refuse(atKey(key, name), checkQualified(name))
+		c.refuse(value(key, name), check(all[name]))
+		if name == managedBy && key == "labels" || strings.HasPrefix(name, ownPrefix) && key != "nodeSelector" {
+			c.wrong(atKey(key, name), "leave it out", "%s: nearfar sets %s itself", key, quote(name))
+		}
+	}
+}
+
+// manifest checks a recorded part of a manifest: it reads the part as from a file. The reader itself has checked a part
+// of a file, since what stands in it is the API server's to check, for the most part.
+func (c *checker) manifest(part string, is json.RawMessage) {
+	if c.text != nil || len(is) == 0 {
+		return
+	}
+	var document yaml.Node
+	if err := yaml.Load([]byte(escaped(string(is))), &document); err != nil || len(document.Content) != 1 {
+		c.wrong(value(part), "", "it cannot be read")
+		return
+	}
+	r, top := newReader("", nil, nil, Inputs{}), document.Content[0]
+	again := r.manifest(fields{at: top, named: map[string]field{part: {top, top}}}, part)
+	switch {
+	case len(r.mistakes) > 0:
+		c.wrong(value(part), r.mistakes[0].Hint, "%s", r.mistakes[0].Message)
+	case string(again) != written(is):
+		c.wrong(value(part), "", "it is not as a file makes it")
+	}
 }
 
 // escaped writes the characters of a JSON text that YAML does not read in plain as escapes of YAML. They stand only
@@ -60,75 +250,4 @@ func escaped(text string) string {
 		}
 	}
 	return out.String()
-}
-
-// file gives the value that the key kubernetes of a file has for this arm.
-func (k *Kubernetes) file() map[string]any {
-	f := map[string]any{"ready": FormatDuration(k.Ready)}
-	put(f, "context", k.Context)
-	put(f, "namespace", k.Namespace)
-	put(f, "nodes", k.Nodes)
-	put(f, "networkPolicy", k.Policy)
-	if k.Server != nil || k.Through != ThroughPod {
-		put(f, "through", k.Through)
-	}
-	if k.Service != nil {
-		service := map[string]any{}
-		put(service, "loadBalancerClass", k.Service.LoadBalancerClass)
-		if len(k.Service.Annotations) > 0 {
-			service["annotations"] = maps.Clone(k.Service.Annotations)
-		}
-		f["service"] = service
-	}
-	if k.Client != nil {
-		f["client"] = k.Client.file()
-	}
-	if k.Server != nil {
-		f["server"] = k.Server.file()
-	}
-	return f
-}
-
-func (p *Pod) file() map[string]any {
-	f := map[string]any{}
-	put(f, "node", p.Node)
-	put(f, "zone", p.Zone)
-	put(f, "image", p.Image)
-	put(f, "agentImage", p.AgentImage)
-	put(f, "runtimeClassName", p.RuntimeClass)
-	put(f, "priorityClassName", p.PriorityClass)
-	put(f, "schedulerName", p.Scheduler)
-	put(f, "os", p.OS)
-	put(f, "interface", p.Interface)
-	if p.HostNetwork {
-		f["hostNetwork"] = true
-	}
-	if p.Port != 0 {
-		f["port"] = p.Port
-	}
-	if len(p.ImagePullSecrets) > 0 {
-		f["imagePullSecrets"] = p.ImagePullSecrets
-	}
-	for key, all := range map[string]map[string]string{
-		"nodeSelector": p.NodeSelector, "annotations": p.Annotations, "labels": p.Labels, "tools": p.Tools,
-	} {
-		if len(all) > 0 {
-			f[key] = maps.Clone(all)
-		}
-	}
-	for key, part := range map[string]json.RawMessage{
-		"affinity": p.Affinity, "tolerations": p.Tolerations, "resources": p.Resources,
-		"securityContext": p.SecurityContext,
-	} {
-		if len(part) > 0 {
-			f[key] = part
-		}
-	}
-	return f
-}
-
-func put(f map[string]any, key, text string) {
-	if text != "" {
-		f[key] = text
-	}
 }

@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -258,84 +257,84 @@ func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec
 // host reads one host.
 func (r *reader) host(key, value *yaml.Node) HostSpec {
 	h := HostSpec{Name: key.Value}
-	what := "host " + quote(key.Value)
 	if value.Kind != yaml.MappingNode {
 		// The message has no value: it can be a join string.
 		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}}, {local: {}} or {provisioned: true}",
-			"%s does not say how it is reached", what)
+			"%s does not say how it is reached", h.what())
 		return h
 	}
-	f, ok := r.fields(value, key, what, hostKeys())
+	f, ok := r.fields(value, key, h.what(), hostKeys())
 	if !ok {
 		return h
 	}
-	kind := r.hostKind(f)
 	r.reached(&h, f)
-	r.measuredAt(&h, f)
-	if v, ok := r.optional(f, "folder"); ok && r.isScalar(v.value, "folder", "/var/tmp/nearfar") {
-		h.Folder = v.value.Value
-		r.checked(v.value, "folder", checkPath(h.Folder))
-	}
-	if v, ok := r.optional(f, "sudo"); ok {
-		h.Sudo = r.truth(v.value, "sudo")
-	}
-	if v, ok := r.optional(f, "nat"); ok {
-		h.NAT = r.truth(v.value, "nat")
-	}
-	if v, ok := r.optional(f, "command"); ok {
-		if command, ok := r.text(v.value, "command", `C:\nearfar\nearfar-agent.exe --stdio`); ok {
-			h.Command = command
-			r.checked(v.value, "command", checkCommand(command))
-			r.withoutCommand(f)
+	r.texts(f, h.texts())
+	for key, into := range map[string]*bool{"sudo": &h.Sudo, "nat": &h.NAT} {
+		if v, ok := r.optional(f, key); ok {
+			*into = r.truth(v.value, key)
 		}
+	}
+	if v, ok := r.optional(f, "port"); ok {
+		h.Port, _ = r.whole(v.value, "port", ports())
 	}
 	if v, ok := r.optional(f, "silence"); ok {
-		h.Silence = r.silence(v.value)
+		h.Silence, _ = quantity(r, v.value, "silence", "60s", ParseDuration)
 	}
 	h.Tools = r.hostTools(f)
-	for _, name := range hostKeys() {
-		if v, ok := f.named[name]; ok && kind != "" && !slices.Contains(hostKinds(), name) &&
-			!slices.Contains(takers(name), kind) {
-			r.wrong(v.key, "leave it out; it is for "+strings.Join(takers(name), ", "), "%s: %s has no meaning with %s",
-				what, name, kind)
-		}
-	}
+	r.check(f, func(c *checker) { h.check(c, r.tools) })
 	return h
 }
 
-// withoutCommand refuses the keys that are about an agent that nearfar copies to the host.
-func (r *reader) withoutCommand(f fields) {
-	for _, name := range []string{"folder", "sudo"} {
-		if v, ok := f.named[name]; ok {
-			r.wrong(v.key, "leave it out; the command says where the agent is and how it is started",
-				"%s: %s has no meaning with command", f.what, name)
-		}
-	}
+// what names a host in messages.
+func (h HostSpec) what() string { return "host " + quote(h.Name) }
+
+// A textKey is a key whose value is a text with a rule of its own.
+type textKey struct {
+	name, example string
+	into          *string
+	check         func(string) error
+	// plain says that a text without quotes which YAML reads as a number is the text.
+	plain bool
 }
 
-// hostKind checks that exactly one key says how the host is reached. It gives "" if there is none, or several.
-func (r *reader) hostKind(f fields) string {
-	var kind string
-	for _, key := range hostKinds() {
-		v, ok := f.named[key]
+// texts reads texts.
+func (r *reader) texts(f fields, keys []textKey) {
+	for _, k := range keys {
+		v, ok := r.optional(f, k.name)
 		switch {
 		case !ok:
-		case kind == "":
-			kind = key
+		case k.plain:
+			*k.into = r.scalar(v.value, k.name, k.example)
 		default:
-			r.wrong(v.key, "keep one of them", "%s is reached in two ways, %s and %s", f.what, kind, key)
-			return ""
+			*k.into, _ = r.text(v.value, k.name, k.example)
 		}
 	}
-	suspected := slices.ContainsFunc(hostKinds(), func(key string) bool { return f.suspected[key] })
-	if kind == "" && !suspected {
-		r.wrong(f.at, "add ssh: vm-a, agent: ${JOIN}, local: {} or provisioned: true",
-			"%s does not say how it is reached", f.what)
-	}
-	return kind
 }
 
-// reached reads how a host is reached.
+// texts checks texts.
+func (c *checker) texts(keys []textKey) {
+	for _, k := range keys {
+		if *k.into != "" || c.given(k.name) {
+			c.refuse(value(k.name), k.check(*k.into))
+		}
+	}
+}
+
+// texts are the keys of a host that have texts.
+func (h *HostSpec) texts() []textKey {
+	return []textKey{
+		{HostSSH, "vm-a", &h.SSH, checkSSH, false},
+		{"address", "10.0.0.5", &h.Address, checkAddress, true},
+		{"address6", "fd00::5", &h.Address6, checkAddress6, true},
+		{"bind", "0.0.0.0", &h.Bind, checkBind, true},
+		{"folder", "/var/tmp/nearfar", &h.Folder, checkPath, true},
+		{"command", `C:\nearfar\nearfar-agent.exe --stdio`, &h.Command, checkCommand, false},
+	}
+}
+
+func ports() Range { return Range{minPort, maxPort} }
+
+// reached reads how a host is reached, except by ssh.
 func (r *reader) reached(h *HostSpec, f fields) {
 	if v, ok := r.optional(f, HostLocal); ok {
 		h.Local = true
@@ -348,12 +347,6 @@ func (r *reader) reached(h *HostSpec, f fields) {
 			r.wrong(v.value, "leave it out, and say how the host is reached", "provisioned cannot be false")
 		}
 	}
-	if v, ok := r.optional(f, HostSSH); ok {
-		if name, ok := r.text(v.value, HostSSH, "vm-a"); ok {
-			h.SSH = name
-			r.checked(v.value, HostSSH, checkSSH(name))
-		}
-	}
 	if v, ok := r.optional(f, HostAgent); ok {
 		switch {
 		case v.value.Kind != yaml.ScalarNode:
@@ -364,41 +357,8 @@ func (r *reader) reached(h *HostSpec, f fields) {
 			if from, ok := r.references[v.value]; ok {
 				h.AgentFrom = from
 			}
-			r.checked(v.value, HostAgent, checkJoin(h.Agent))
 		}
 	}
-}
-
-// measuredAt reads where the host is measured.
-func (r *reader) measuredAt(h *HostSpec, f fields) {
-	for _, one := range []struct {
-		key, example string
-		into         *string
-		check        func(string) error
-	}{
-		{"address", "10.0.0.5", &h.Address, checkAddress},
-		{"address6", "fd00::5", &h.Address6, checkAddress6},
-		{"bind", "0.0.0.0", &h.Bind, checkBind},
-	} {
-		if v, ok := r.optional(f, one.key); ok && r.isScalar(v.value, one.key, one.example) {
-			*one.into = v.value.Value
-			r.checked(v.value, one.key, one.check(v.value.Value))
-		}
-	}
-	if v, ok := r.optional(f, "port"); ok {
-		if n, ok := r.integer(v.value, "port", minPort, maxPort); ok {
-			h.Port = int(n)
-		}
-	}
-}
-
-func (r *reader) silence(n *yaml.Node) time.Duration {
-	silence, ok := quantity(r, n, "silence", "60s", ParseDuration)
-	if ok && (silence < minSilence || silence > maxSilence) {
-		r.wrong(n, "write "+FormatDuration(minSilence)+" to "+FormatDuration(maxSilence), "silence cannot be %s",
-			FormatDuration(silence))
-	}
-	return silence
 }
 
 // hostTools reads the paths of programs.
@@ -412,11 +372,10 @@ func (r *reader) hostTools(f fields) map[string]string {
 		return nil
 	}
 	paths := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(inner.named)) {
+	for name := range inner.named {
 		if v, ok := r.optional(inner, name); ok {
 			if path, ok := r.text(v.value, name, "/opt/bin/"+name); ok {
 				paths[name] = path
-				r.checked(v.value, name, checkPath(path))
 			}
 		}
 	}

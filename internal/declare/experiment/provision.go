@@ -2,9 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -345,13 +343,4 @@ func (r *reader) notMade(p *Provision, f fields) {
 				"host %s is provisioned, and the file does not say how", quote(h.Name))
 		}
 	}
-}
-
-// checkProvisioned checks that a host whose machine is still to be made sets no other key.
-func (h HostSpec) checkProvisioned() error {
-	h.Name, h.Provisioned = "", false
-	if !reflect.ValueOf(h).IsZero() {
-		return errors.New("the module says how a provisioned host is reached")
-	}
-	return nil
 }
