@@ -1,10 +1,8 @@
 package experiment
 
 import (
-	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -29,12 +27,9 @@ const (
 )
 
 func armKeys() []string {
-	return append([]string{"lab", "kubernetes", "client", "server", "layers", "expect", "set"},
-		unbuiltHostKeys()...)
+	return []string{"lab", "kubernetes", "client", "server", "layers", "expect", "set",
+		"tofu"} // known, and not supported
 }
-
-// unbuiltHostKeys are the keys for hosts that this build knows but does not support.
-func unbuiltHostKeys() []string { return []string{"tofu"} }
 
 func labKeys() []string { return []string{"path", "mtu"} }
 
@@ -62,24 +57,21 @@ type parsedArm struct {
 	set field
 }
 
+const armsExample = "arms: {l2: {lab: {path: [bridge]}}}"
+
 // arms reads the arms in the order of the file.
 func (r *reader) arms(f fields) []parsedArm {
-	const example = "arms: {l2: {lab: {path: [bridge]}}}"
-	v, ok := r.required(f, "arms", example)
+	v, ok := r.required(f, "arms", armsExample)
 	if !ok || !r.isMapping(v.value, "arms") {
 		return nil
 	}
-	if len(v.value.Content) == 0 {
-		r.wrong(v.value, "write, for example, "+example, "there are no arms")
-	}
-	if n := len(v.value.Content) / 2; n > maxArms {
-		r.wrong(v.key, "at most "+strconv.Itoa(maxArms), "there are %d arms", n)
+	if !r.most(v.key, "arms", len(v.value.Content)/2, maxArms) {
 		return nil
 	}
 	var arms []parsedArm
 	lines := make(map[string]int)
 	for key, value := range pairs(v.value) {
-		if !r.isKey(key) || !r.name(key, "an arm", key.Value) {
+		if !r.isKey(key) {
 			continue
 		}
 		if line, twice := lines[key.Value]; twice {
@@ -95,16 +87,14 @@ func (r *reader) arms(f fields) []parsedArm {
 
 func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}, key: key, layerKeys: map[string]*yaml.Node{}}
-	what := "arm " + quote(key.Value)
 	if isNull(value) {
-		r.noHosts(key, what)
+		r.check(fields{at: key}, a.checkWays)
 		return a
 	}
-	f, ok := r.fields(value, key, what, armKeys())
+	f, ok := r.fields(value, key, a.what(), armKeys())
 	if !ok {
 		return a
 	}
-	r.oneWayToHosts(f)
 	if lab, ok := r.optional(f, "lab"); ok {
 		a.Lab = r.lab(lab)
 	}
@@ -115,6 +105,11 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 		a.Kubernetes = r.kubernetes(f, v)
 	}
 	r.pair(&a, f)
+	r.check(f, a.checkWays)
+	if v, ok := f.named["tofu"]; ok {
+		r.wrong(v.key, "write, for example, lab: {path: [bridge]}, kubernetes: {}, or client: vm-a, server: vm-b",
+			"tofu: this build has hosts only from lab and kubernetes, and by name")
+	}
 	if layers, ok := r.optional(f, "layers"); ok {
 		a.LayersDeclared = true
 		r.layers(&a, layers.value)
@@ -125,44 +120,9 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	if expect, ok := r.optional(f, "expect"); ok {
 		r.expect(&a, expect)
 	}
+	r.check(f, a.check)
+	maps.DeleteFunc(a.Layers, func(_ string, count int) bool { return count == 0 })
 	return a
-}
-
-// oneWayToHosts checks that an arm has exactly one key for its hosts, and that this build supports it.
-func (r *reader) oneWayToHosts(f fields) {
-	var first string
-	client := f.named["client"].key != nil
-	for _, key := range []string{"lab", "kubernetes", "tofu", "client", "server"} {
-		found, ok := f.named[key]
-		switch {
-		case !ok:
-			continue
-		case first == "":
-			first = key
-		case first == "kubernetes" && (key == "client" || key == "server"):
-			if key == "server" && client { // one of the two can be a host, and the other a pod
-				r.wrong(f.named[first].key, "leave out kubernetes, client or server",
-					"%s names both hosts, so that there is no pod to make", f.what)
-			}
-		case key == "server" && client: // one way, and already reported if there is another
-		default:
-			r.wrong(found.key, "keep one of them", "%s makes its hosts in two ways, %s and %s", f.what, first, key)
-		}
-		if slices.Contains(unbuiltHostKeys(), key) {
-			r.wrong(found.key, "write, for example, lab: {path: [bridge]}, kubernetes: {}, or client: vm-a, server: vm-b",
-				"%s: this build has hosts only from lab and kubernetes, and by name", key)
-		}
-	}
-	suspected := slices.ContainsFunc([]string{"lab", "kubernetes", "client", "server"},
-		func(key string) bool { return f.suspected[key] })
-	if first == "" && !suspected {
-		r.noHosts(f.at, f.what)
-	}
-}
-
-func (r *reader) noHosts(at *yaml.Node, what string) {
-	r.wrong(at, "name them, for example client: vm-a, server: vm-b, or make them with lab: {path: [bridge]} or "+
-		"kubernetes: {}", "%s has no hosts", what)
 }
 
 func (r *reader) lab(lab field) *Lab {
@@ -174,15 +134,8 @@ func (r *reader) lab(lab field) *Lab {
 	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
 		l.Path = r.path(path.value)
 	}
-	mtu, ok := r.optional(f, "mtu")
-	if !ok {
-		return l
-	}
-	if n, ok := r.integer(mtu.value, "mtu", minMTU, maxMTU); ok {
-		l.MTU = int(n)
-	}
-	if l.has(VTEP) && l.MTU < minMTU+vxlanBytes {
-		r.wrong(mtu.value, "at least "+strconv.Itoa(minMTU+vxlanBytes), "mtu %d leaves no room for VXLAN", l.MTU)
+	if mtu, ok := r.optional(f, "mtu"); ok {
+		l.MTU, _ = r.whole(mtu.value, "mtu", mtus())
 	}
 	return l
 }
@@ -191,72 +144,47 @@ func (l *Lab) has(kind string) bool {
 	return slices.ContainsFunc(l.Path, func(e Element) bool { return e.Kind == kind })
 }
 
-// path reads the elements from the client to the server, and checks that each is allowed at its position.
+// path reads the elements from the client to the server.
 func (r *reader) path(n *yaml.Node) []Element {
 	if !r.isSequence(n, "path", "[bridge, router, bridge]") {
 		return nil
 	}
-	if len(n.Content) == 0 {
-		r.wrong(n, "write, for example, path: [bridge]", "the path is empty")
-		return nil
-	}
-	if len(n.Content) > maxPath {
-		r.wrong(n, "at most "+strconv.Itoa(maxPath), "the path has %d elements", len(n.Content))
-		return nil
-	}
 	var path []Element
 	for _, child := range n.Content {
-		element, ok := r.element(child)
-		if ok {
-			path = append(path, element)
-		}
-	}
-	if len(path) == len(n.Content) {
-		for _, m := range misplaced(path) {
-			r.wrong(n.Content[m.at], m.hint, "%s", m.text)
-		}
-		if hops := routedHops(path); hops > maxHops {
-			r.wrong(n, fmt.Sprintf("at most %d", maxHops), tooManyHops, hops)
-		}
+		path = append(path, r.element(child))
 	}
 	return path
 }
 
-// element reads bridge, or {wire: {delay: 50us}}.
-func (r *reader) element(n *yaml.Node) (Element, bool) {
-	const what = "kind of path element"
+// element reads bridge, or {wire: {delay: 50us}}. It gives an element without a kind if that cannot be read.
+func (r *reader) element(n *yaml.Node) Element {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		kind, ok := r.word(n, what, elementKinds())
-		return newElement(kind), ok
+		return newElement(n.Value)
 	}
 	if !r.isMapping(n, "a path element with parameters") {
-		return Element{}, false
+		return Element{}
 	}
 	if len(n.Content) != 2 {
 		r.wrong(n, "write, for example, {wire: {delay: 50us}}",
 			"a path element names one kind, and below it its parameters")
-		return Element{}, false
+		return Element{}
 	}
 	key, value := n.Content[0], n.Content[1]
 	if !r.isKey(key) {
-		return Element{}, false
-	}
-	if !slices.Contains(elementKinds(), key.Value) {
-		r.wrong(key, Suggest(key.Value, elementKinds()), "unknown %s %s", what, quote(key.Value))
-		return Element{}, false
+		return Element{}
 	}
 	e := newElement(key.Value)
-	if isNull(value) {
-		return e, true
+	if isNull(value) || !slices.Contains(elementKinds(), e.Kind) {
+		return e
 	}
 	if keys := elementKeys(e.Kind); len(keys) == 0 {
 		if r.isMapping(value, e.Kind) && len(value.Content) > 0 {
 			r.wrong(value.Content[0], "write just "+e.Kind, "%s takes no parameters", e.Kind)
 		}
-		return e, true
+		return e
 	}
 	r.parameters(&e, field{key, value})
-	return e, true
+	return e
 }
 
 func newElement(kind string) Element {
@@ -273,41 +201,22 @@ func (r *reader) parameters(e *Element, element field) {
 		return
 	}
 	if v, ok := r.optional(f, "rules"); ok {
-		if n, ok := r.integer(v.value, "rules", 1, maxRules); ok {
-			e.Rules = int(n)
-		}
+		e.Rules, _ = r.whole(v.value, "rules", ruleCounts())
 	}
 	if v, ok := r.optional(f, "delay"); ok {
 		e.Delay, _ = quantity(r, v.value, "delay", "50us", parseDelay)
-		switch {
-		case e.Delay > maxDelay:
-			r.wrong(v.value, "at most "+FormatDuration(maxDelay), "a delay of %s is too long", FormatDuration(e.Delay))
-		case e.Delay%delayStep != 0:
-			r.wrong(v.value, "write, for example, "+FormatDuration(e.Delay.Truncate(delayStep)+delayStep),
-				"delay %s: a wire counts in steps of %s", FormatDuration(e.Delay), FormatDuration(delayStep))
-		}
 	}
 	if v, ok := r.optional(f, "rate"); ok {
-		rate, ok := quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
-		if ok && (rate < minWireRate || rate > maxWireRate) {
-			r.wrong(v.value, "write "+FormatRate(minWireRate)+" to "+FormatRate(maxWireRate),
-				"a wire cannot have a rate of %s", FormatRate(rate))
-		}
-		e.Rate = rate
+		e.Rate, _ = quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
 	}
 	if v, ok := r.optional(f, "loss"); ok {
 		e.Loss, _ = quantity(r, v.value, "loss", "1%", ParseRatio)
-		if e.Loss == 1 {
-			r.wrong(v.value, "did you mean 1%?", "with a loss of %s nothing gets through", bare(v.value.Value))
-		}
 	}
 }
 
 // maxHops is how many times a packet can be routed between two hosts: it starts with 64 hops left (the kernel's
 // default) and the router that takes the last one drops it.
 const maxHops = 63
-
-const tooManyHops = "%d routers between two hosts are more than a packet crosses"
 
 // routedHops counts the hops between the hosts. Routers inside a tunnel do not count: they see the outer packet, and no
 // path has so many of them that its TTL runs out.
@@ -375,12 +284,8 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 	if !r.isMapping(n, "layers") {
 		return
 	}
-	if count := len(n.Content) / 2; count > maxPath {
-		r.wrong(n, "at most "+strconv.Itoa(maxPath), "an arm with %d layers", count)
-		return
-	}
 	for key, value := range pairs(n) {
-		if !r.isKey(key) || !r.name(key, "a layer", key.Value) {
+		if !r.isKey(key) {
 			continue
 		}
 		if first, twice := a.layerKeys[key.Value]; twice {
@@ -389,9 +294,6 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 			continue
 		}
 		a.layerKeys[key.Value] = key
-		count, ok := r.integer(value, "the count of layer "+strings.TrimSpace(key.Value), 0, maxCount)
-		if ok && count > 0 {
-			a.Layers[key.Value] = int(count)
-		}
+		a.Layers[key.Value], _ = r.whole(value, layerCount(key.Value), layerCounts())
 	}
 }

@@ -1,50 +1,41 @@
 package experiment
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"nearfar/internal/declare/check"
 )
 
 func providerWords() []string { return []string{check.CloudAWS, check.CloudAzure, check.CloudGCP} }
 
-// askProviders reads the clouds whose providers are asked where they placed the hosts. A lab is in no cloud.
-func (r *reader) askProviders(f fields, e *Experiment) (clouds []string) {
+// askProviders reads the clouds whose providers are asked where they placed the hosts.
+func (r *reader) askProviders(f fields) (clouds []string) {
 	v, ok := r.optional(f, "ask_providers")
 	if !ok || !r.isSequence(v.value, "ask_providers", "[azure]") {
 		return nil
 	}
-	if len(v.value.Content) == 0 {
-		r.wrong(v.value, "write, for example, ask_providers: [azure], or leave the key out", "ask_providers is empty")
-	}
 	for _, n := range v.value.Content {
-		cloud, ok := r.word(n, "value of ask_providers", providerWords())
-		switch {
-		case !ok:
-		case slices.Contains(clouds, cloud):
-			r.wrong(n, "keep one of them", "ask_providers names %s twice", cloud)
-		default:
-			clouds = append(clouds, cloud)
-		}
-	}
-	if len(e.Arms) > 0 && !slices.ContainsFunc(e.Arms, func(a Arm) bool { return a.Lab == nil }) {
-		r.wrong(v.key, "leave it out", "ask_providers: all arms are labs, which are in no cloud")
+		clouds = append(clouds, r.scalar(n, "value of ask_providers", providerWords()[0]))
 	}
 	return clouds
 }
 
-// checkProviders checks the clouds of an experiment that was read from a run directory.
-func (e *Experiment) checkProviders() error {
-	if len(e.AskProviders) > len(providerWords()) {
-		return errors.New("ask_providers names too many providers")
+// checkProviders checks the clouds whose providers are asked. A lab is in no cloud.
+func (e *Experiment) checkProviders(c *checker) {
+	const key = "ask_providers"
+	if len(e.AskProviders) == 0 && !c.given(key) {
+		return
 	}
-	for _, cloud := range e.AskProviders {
-		if !slices.Contains(providerWords(), cloud) {
-			return fmt.Errorf("ask_providers names %s; %s", quote(cloud), strings.Join(providerWords(), ", "))
+	if len(e.AskProviders) == 0 {
+		c.wrong(value(key), "write, for example, ask_providers: [azure], or leave the key out", "ask_providers is empty")
+	}
+	for i, cloud := range e.AskProviders {
+		at := value(key, item(i))
+		if c.word(at, "value of ask_providers", cloud, providerWords()) && slices.Contains(e.AskProviders[:i], cloud) {
+			c.wrong(at, "keep one of them", "ask_providers names %s twice", cloud)
 		}
 	}
-	return nil
+	if c.strict && len(e.Arms) > 0 && !slices.ContainsFunc(e.Arms, func(a Arm) bool { return a.Lab == nil }) {
+		c.wrong(atKey(key), "leave it out", "ask_providers: all arms are labs, which are in no cloud")
+	}
 }

@@ -1,12 +1,11 @@
 package experiment
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 )
 
 // Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
@@ -14,283 +13,221 @@ import (
 // run directory can contain anything. After Check its texts have a limited length but any content: code that prints
 // them must escape them.
 func (e *Experiment) Check() error {
-	switch {
-	case len(e.Arms) == 0:
-		return errors.New("there are no arms")
-	case len(e.Arms) > maxArms:
-		return fmt.Errorf("there are %d arms; at most %d", len(e.Arms), maxArms)
-	case len(e.Workloads) > maxWorkloads:
-		return fmt.Errorf("there are %d workloads; at most %d", len(e.Workloads), maxWorkloads)
-	case len(e.Objectives) > maxObjectives:
-		return fmt.Errorf("there are %d objectives; at most %d", len(e.Objectives), maxObjectives)
-	case e.Unproved != "" && !slices.Contains(unprovedWords(), e.Unproved):
-		return fmt.Errorf("unproved is %s; %s", quote(e.Unproved), strings.Join(unprovedWords(), " or "))
-	case e.Schedule.Blocks < 0 || e.Schedule.Blocks > e.maxBlocks():
-		return fmt.Errorf("there are %d blocks; 0 to %d", e.Schedule.Blocks, e.maxBlocks())
-	}
-	s := e.Schedule
-	if s.BaselineRepeats < 0 || s.BaselineRepeats > maxBaselineRepeats || s.Retries < 0 || s.Retries > maxRetries {
-		return fmt.Errorf("%d repeats of the baseline and %d of a failed trial; 0 to %d, and 0 to %d",
-			s.BaselineRepeats, s.Retries, maxBaselineRepeats, maxRetries)
-	}
-	if s.Deployments < 0 || s.Deployments > maxDeployments || s.Deployments > 1 && e.Imported {
-		return fmt.Errorf("%d deployments; 0 to %d, and not of imported results", s.Deployments, maxDeployments)
-	}
-	if trials := e.Schedule.trials(len(e.Arms), len(e.Workloads)); trials > MaxTrials && !e.Imported {
-		return fmt.Errorf("%d arms, %d workloads and %d blocks%s make %d trials; at most %d",
-			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, s.inDeployments(), trials, MaxTrials)
-	}
-	err := errors.Join(e.checkHosts(), e.Provision.check(), e.checkProviders(), e.checkAdditive(), e.checkAskedAbout())
-	if err != nil {
-		return err
-	}
-	workloads, err := e.checkWorkloads()
-	if err != nil {
-		return err
-	}
-	arms, err := e.checkArms(workloads)
-	if err != nil {
-		return err
-	}
-	if e.Baseline != "" && !arms[e.Baseline] {
-		return fmt.Errorf("the baseline %s is no arm", quote(e.Baseline))
-	}
-	return e.SelfComparison.check(workloads)
-}
-
-// maxBlocks is the greatest number of blocks. Imported results can have as many blocks as trials.
-func (e *Experiment) maxBlocks() int {
-	if e.Imported {
-		return MaxTrials
-	}
-	return MaxBlocks
-}
-
-func (e *Experiment) checkWorkloads() (names map[string]bool, err error) {
-	names = map[string]bool{}
-	for _, w := range e.Workloads {
-		if names[w.Name] {
-			return nil, fmt.Errorf("workload %s is there twice", quote(w.Name))
-		}
-		names[w.Name] = true
-		c := newChecker()
-		if w.bounds(c.in("workloads", w.Name)); c.count() > 0 {
-			return nil, c.err()
-		}
-	}
-	return names, nil
-}
-
-func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool, err error) {
-	names = map[string]bool{}
-	layers := map[string]bool{}
-	for _, a := range e.Arms {
-		if names[a.Name] {
-			return nil, fmt.Errorf("arm %s is there twice", quote(a.Name))
-		}
-		names[a.Name] = true
-		for name, n := range a.Layers {
-			if layers[name] = true; n < 0 || n > maxCount || len(layers) > maxLayers || len(name) > maxLayerName {
-				return nil, fmt.Errorf("arm %s: layer %s, %d times: "+
-					"an experiment has at most %d layers, and an arm at most %d of each",
-					quote(a.Name), quote(name), n, maxLayers, maxCount)
-			}
-		}
-		if err := a.check(workloads); err != nil {
-			return nil, fmt.Errorf("arm %s: %w", quote(a.Name), err)
-		}
-	}
-	return names, nil
-}
-
-// maxLayerName is the greatest length of a layer's name in bytes. Names of layers that an arm sets hold keys and
-// values.
-const maxLayerName = 1000
-
-// check checks that an arm does not set too much, and that it sets keys only of workloads that exist.
-func (a Arm) check(workloads map[string]bool) error {
-	if a.Lab != nil && len(a.Lab.Path) > maxPath {
-		return fmt.Errorf("the path has %d elements; at most %d", len(a.Lab.Path), maxPath)
-	}
-	if a.Kubernetes != nil {
-		if err := a.Kubernetes.checkPods(); err != nil {
-			return err
-		}
-	}
-	if err := a.checkExpect(); err != nil {
-		return err
-	}
-	if most := maxWorkloads * len(settableKeys()); len(a.Set) > most || len(a.Workloads) > maxWorkloads {
-		return fmt.Errorf("it sets %d values in %d workloads; at most %d in %d", len(a.Set), len(a.Workloads), most,
-			maxWorkloads)
-	}
-	for _, s := range a.Set {
-		for _, w := range s.Workloads {
-			if !workloads[w] {
-				return fmt.Errorf("it sets %s in %s, which is no workload", quote(s.Key), quote(w))
-			}
-		}
-	}
-	for _, w := range a.Workloads {
-		if !workloads[w.Name] {
-			return fmt.Errorf("it sets something in %s, which is no workload", quote(w.Name))
-		}
-		c := newChecker()
-		if w.bounds(c.in("workloads", w.Name)); c.count() > 0 {
-			return c.err()
-		}
-	}
-	return nil
+	c := newChecker()
+	c.strict = false
+	e.check(c, nil)
+	return c.err()
 }
 
 // CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what Parse would
 // refuse in a file, because values become command lines, file names and network devices.
 func (e *Experiment) CheckRunnable(tools Tools) error {
-	if err := cmp.Or(e.Check(), e.checkNames()); err != nil {
-		return err
-	}
-	switch {
-	case e.Imported:
+	if e.Imported {
 		return errors.New("its results were recorded elsewhere")
-	case e.Schedule.Blocks < 1:
-		return errors.New("there are no blocks")
-	case len(e.Workloads) == 0:
-		return errors.New("there are no workloads")
-	case e.Schedule.Deployments > 1 && !e.canBeMadeAnew():
-		return errors.New("there are several deployments, and hosts that cannot be made anew")
 	}
-	for _, h := range e.Hosts {
-		c := newChecker()
-		if h.check(c.in("hosts", h.Name), tools); c.count() > 0 {
-			return c.err()
+	c := newChecker()
+	e.check(c, tools)
+	return c.err()
+}
+
+// check checks an experiment that was not read from a file. The reader checks each part when it has read it.
+func (e *Experiment) check(c *checker, tools Tools) {
+	fine := c.most(value("arms"), "arms", len(e.Arms), maxArms)
+	fine = c.most(value("workloads"), "workloads", len(e.Workloads), maxWorkloads) && fine
+	fine = c.most(value("objectives"), "objectives", len(e.Objectives), maxObjectives) && fine
+	fine = c.most(value("hosts"), "hosts", len(e.Hosts), maxHosts) && fine
+	if !fine {
+		return
+	}
+	e.checkTop(c)
+	e.checkHosts(c, tools)
+	workloads := e.checkWorkloads(c, tools)
+	e.checkArms(c, workloads, tools)
+	e.SelfComparison.check(c.in("self_comparison"), workloads)
+	if c.strict {
+		e.checkAnswered(c)
+	}
+}
+
+// checkTop checks the keys at the top of an experiment, without its hosts, arms and workloads.
+func (e *Experiment) checkTop(c *checker) {
+	if c.strict {
+		c.name(value("name"), "an experiment", e.Name)
+		checkQuestion(c, e.Question)
+		if len(e.Workloads) == 0 {
+			c.wrong(value("workloads"), "write, for example, "+workloadsExample, "there are no workloads")
 		}
 	}
-	for _, w := range e.Workloads {
-		c := newChecker()
-		if w.check(c.in("workloads", w.Name), tools); c.count() > 0 {
-			return c.err()
-		}
+	if len(e.Arms) == 0 {
+		c.wrong(value("arms"), "write, for example, "+armsExample, "there are no arms")
+	}
+	if e.Unproved != "" || c.given("unproved") {
+		c.word(value("unproved"), "value of unproved", e.Unproved, unprovedWords())
+	}
+	e.checkBaseline(c)
+	e.checkSchedule(c)
+	e.checkProviders(c)
+	if m := e.AdditiveWithin; !(m >= 0 && m < 1) || m == 0 && c.given("additive_within") { // also not a number
+		c.wrong(value("additive_within"), "write a margin between 0% and 100%, for example, 5%",
+			"additive_within: %s is no margin", quote(FormatRatio(m)))
+	}
+	e.Provision.check(c.in("provision"))
+}
+
+// checkQuestion checks the question of an experiment or of a workload.
+func checkQuestion(c *checker, question string) {
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }
+	if strings.ContainsFunc(question, unprintable) {
+		c.wrong(value("question"), "write plain text", "question holds a character that cannot be printed")
+	}
+	if n := len([]rune(question)); n > maxQuestion {
+		c.wrong(value("question"), "at most "+strconv.Itoa(maxQuestion), "question has %d characters", n)
+	}
+}
+
+// checkBaseline checks the arm that the others are compared with, and the arm that the question is about.
+func (e *Experiment) checkBaseline(c *checker) {
+	names := e.ArmNames()
+	if len(names) == 0 {
+		return
+	}
+	if (e.Baseline != "" || c.given("baseline")) && !slices.Contains(names, e.Baseline) {
+		c.wrong(value("baseline"), Suggest(e.Baseline, names), "baseline %s is none of the arms", quote(e.Baseline))
+	}
+	others := slices.DeleteFunc(names, func(arm string) bool { return arm == e.Baseline })
+	switch {
+	case e.AskedAbout == "" && !c.given("asked_about"), len(others) == 0 && c.text != nil:
+	case e.AskedAbout == e.Baseline:
+		c.wrong(value("asked_about"), "write an arm that is compared with it: "+strings.Join(others, ", "),
+			"asked_about %s is the baseline", quote(e.AskedAbout))
+	case !slices.Contains(others, e.AskedAbout):
+		c.wrong(value("asked_about"), Suggest(e.AskedAbout, others), "asked_about %s is none of the arms",
+			quote(e.AskedAbout))
+	}
+}
+
+// checkSchedule checks how often everything is run.
+func (e *Experiment) checkSchedule(c *checker) {
+	s, in := e.Schedule, c.in("schedule")
+	blocks := blockCounts()
+	if !c.strict {
+		blocks.Min = 0
+	}
+	if e.Imported { // each trial can be a block of its own
+		blocks.Max = MaxTrials
+	}
+	in.whole(value("blocks"), "blocks", s.Blocks, blocks)
+	if s.BaselineRepeats != 0 || in.given("baseline_repeats") {
+		in.whole(value("baseline_repeats"), "baseline_repeats", s.BaselineRepeats, baselineCounts())
+	}
+	if n := s.BaselineRepeats; n != 0 && n%2 == 0 && c.strict && in.sound("baseline_repeats") {
+		in.wrong(value("baseline_repeats"), "write "+strconv.Itoa(n-1)+" or "+strconv.Itoa(n+1),
+			"baseline_repeats %d is even: the median of a block needs an odd number", n)
+	}
+	in.whole(value("retries"), "retries", s.Retries, retryCounts())
+	if s.Deployments != 0 || in.given("deployments") {
+		in.whole(value("deployments"), "deployments", s.Deployments, deploymentCounts())
+	}
+	if s.Deployments > 1 && (e.Imported || c.strict) && in.sound("deployments") {
+		e.checkDeployments(in)
+	}
+	trials := s.trials(len(e.Arms), len(e.Workloads))
+	if trials <= MaxTrials || e.Imported || !in.sound("blocks", "baseline_repeats", "deployments") {
+		return
+	}
+	at := c.firstGiven("schedule")
+	if at.atKey = true; in.given("blocks") {
+		at = value("schedule", "blocks")
+	}
+	c.wrong(at, "at most "+strconv.Itoa(MaxTrials), "%d arms, %d workloads and %d blocks%s make %d trials",
+		len(e.Arms), len(e.Workloads), s.Blocks, s.inDeployments(), trials)
+}
+
+// checkDeployments checks that the hosts can be made anew. Of those that the file names, only provisioned ones can.
+func (e *Experiment) checkDeployments(c *checker) {
+	at := value("deployments")
+	if e.Imported {
+		c.wrong(at, "leave it out", "deployments: the results were recorded elsewhere")
 	}
 	for _, a := range e.Arms {
-		if err := cmp.Or(a.checkRunnable(tools), a.checkAnswered(e.Workloads)); err != nil {
-			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
+		switch replaced := e.Provision != nil && len(e.Provision.Replace) > 0; {
+		case !a.hasHosts(), a.madeFrom(e.Hosts) && replaced:
+		case a.madeFrom(e.Hosts):
+			c.wrong(at, "add to provision, for example, replace: [azurerm_linux_virtual_machine]",
+				"deployments: provision does not say which resources are made anew for each deployment")
+			return
+		default:
+			c.wrong(at, "leave it out, or write 1",
+				"deployments: arm %s has hosts that the file names, and these would be the same machines each time",
+				quote(a.Name))
+			return
+		}
+	}
+}
+
+// checkWorkloads checks the workloads, and gives their names.
+func (e *Experiment) checkWorkloads(c *checker, tools Tools) map[string]bool {
+	names := map[string]bool{}
+	for i, w := range e.Workloads {
+		if names[w.Name] {
+			c.wrong(value("workloads", item(i)), "give each workload a name of its own", "workload %s is here twice",
+				quote(w.Name))
+		}
+		names[w.Name] = true
+		in := c.in("workloads", w.Name)
+		if w.bounds(in); c.strict {
+			w.checkName(in)
+			w.check(in, tools)
+		}
+	}
+	return names
+}
+
+// checkArms checks the arms.
+func (e *Experiment) checkArms(c *checker, workloads map[string]bool, tools Tools) {
+	var hosts []string
+	for _, h := range e.Hosts {
+		hosts = append(hosts, h.Name)
+	}
+	names, layers := map[string]bool{}, map[string]bool{}
+	for i, a := range e.Arms {
+		if names[a.Name] {
+			c.wrong(value("arms", item(i)), "give each arm a name of its own", "arm %s is here twice", quote(a.Name))
+		}
+		names[a.Name] = true
+		in := c.in("arms", a.Name)
+		for name, n := range a.Layers {
+			layers[name] = true
+			if len(name) > maxLayerName || len(layers) > maxLayers || !layerCounts().holds(n) {
+				in.wrong(value("layers"), "at most "+strconv.Itoa(maxCount)+" times, and at most "+
+					strconv.Itoa(maxLayers)+" different layers in all arms", "layer %.100q is there %d times", name, n)
+				return
+			}
+		}
+		a.bounds(in, workloads)
+		for _, side := range sides() {
+			a.checkHost(in, side, hosts)
+		}
+		if !c.strict {
+			continue
+		}
+		a.checkWays(in)
+		if a.check(in); a.Kubernetes != nil {
+			a.checkPods(in.in("kubernetes"), tools)
+		} else if a.Lab == nil && (a.Client == "" || a.Server == "") && a.hasHosts() {
+			in.wrong(value(), "", "%s has one host", a.what())
 		}
 		for _, w := range a.Workloads {
-			c := newChecker()
-			if w.check(c.in("arms", a.Name, "workloads", w.Name), tools); c.count() > 0 {
-				return c.err()
-			}
+			w.check(in.in("workloads", w.Name), tools)
 		}
 	}
-	return nil
 }
 
-// checkNames checks the names that become parts of file names.
-func (e *Experiment) checkNames() error {
-	if !IsName(e.Name) {
-		return fmt.Errorf("%s is no name of an experiment: %s", quote(e.Name), nameRule())
-	}
-	for _, a := range e.Arms {
-		if !IsName(a.Name) {
-			return fmt.Errorf("%s is no name of an arm: %s", quote(a.Name), nameRule())
-		}
-	}
+// checkAnswered checks that no arm dials a Service with a workload that a Service does not answer.
+func (e *Experiment) checkAnswered(c *checker) {
 	for _, w := range e.Workloads {
-		if !IsName(w.Name) {
-			return fmt.Errorf("%s is no name of a workload: %s", quote(w.Name), nameRule())
+		for _, a := range e.Arms {
+			a.checkAnswered(c.in("workloads", w.Name), w)
 		}
 	}
-	if utf8.RuneCountInString(e.Question) > maxQuestion {
-		return fmt.Errorf("the question has more than %d characters", maxQuestion)
-	}
-	for _, w := range e.Workloads {
-		if utf8.RuneCountInString(w.Question) > maxQuestion {
-			return fmt.Errorf("the question of workload %s has more than %d characters", w.Name, maxQuestion)
-		}
-	}
-	return nil
-}
-
-// check checks that a lab can be built.
-func (l *Lab) check() error {
-	if err := l.CheckLimits(); err != nil {
-		return err
-	}
-	for _, m := range misplaced(l.Path) {
-		return errors.New(m.text)
-	}
-	return nil
-}
-
-// CheckLimits says which value of a lab is beyond its limits. It does not check where elements stand in the path.
-func (l *Lab) CheckLimits() error {
-	if len(l.Path) == 0 {
-		return errors.New("the path is empty")
-	}
-	if len(l.Path) > maxPath {
-		return fmt.Errorf("a path of %d elements: at most %d", len(l.Path), maxPath)
-	}
-	for i, e := range l.Path {
-		if err := e.check(); err != nil {
-			return fmt.Errorf("element %d: %w", i, err)
-		}
-	}
-	if hops := routedHops(l.Path); hops > maxHops {
-		return fmt.Errorf(tooManyHops+": at most %d", hops, maxHops)
-	}
-	least := minMTU
-	if l.has(VTEP) {
-		least += vxlanBytes
-	}
-	if l.MTU < least || l.MTU > maxMTU {
-		return fmt.Errorf("an mtu of %d: %d to %d", l.MTU, least, maxMTU)
-	}
-	return nil
-}
-
-// check checks that the kind of an element is known, and that it has only the parameters of its kind, within their
-// limits.
-func (e Element) check() error {
-	if !slices.Contains(elementKinds(), e.Kind) {
-		return fmt.Errorf("unknown kind of path element %s", quote(e.Kind))
-	}
-	firewall, wire := e.Kind == Firewall, e.Kind == Wire
-	switch {
-	case firewall && (e.Rules < 1 || e.Rules > maxRules), !firewall && e.Rules != 0:
-		return fmt.Errorf("a %s cannot have %d rules", e.Kind, e.Rules)
-	case e.Delay < 0 || e.Delay > maxDelay || e.Delay%delayStep != 0, !wire && e.Delay != 0:
-		return fmt.Errorf("a %s cannot have a delay of %v", e.Kind, e.Delay)
-	case e.Rate != 0 && !(wire && e.Rate >= minWireRate && e.Rate <= maxWireRate):
-		return fmt.Errorf("a %s cannot have a rate of %v bit/s", e.Kind, e.Rate)
-	case e.Loss != 0 && !(wire && e.Loss >= minRatio && e.Loss < 1):
-		return fmt.Errorf("a %s cannot have a loss of %v", e.Kind, e.Loss)
-	}
-	return nil
-}
-
-// checkRunnable checks that an arm has hosts, in one way.
-func (a Arm) checkRunnable(tools Tools) error {
-	switch {
-	case a.Lab != nil && (a.hasHosts() || a.Kubernetes != nil):
-		return errors.New("it makes its hosts in two ways")
-	case a.Lab != nil:
-		return a.Lab.check()
-	case a.Kubernetes != nil && a.Client != "" && a.Server != "":
-		return errors.New("it names both hosts, and pods too")
-	case a.Kubernetes != nil:
-		c := newChecker().in("arms", a.Name, "kubernetes")
-		k, arm := a.Kubernetes, "arm "+quote(a.Name)
-		for side, named := range map[string]string{"client": a.Client, "server": a.Server} {
-			if (named == "") != (k.pod(side) != nil) {
-				c.wrong(value(side), "", "%s needs one %s, a host or a pod", arm, side)
-			}
-		}
-		if k.check(c, arm, tools); c.count() == 0 {
-			k.checkTogether(c, arm)
-		}
-		return c.err()
-	case a.Client == "" || a.Server == "":
-		return errors.New("it has no hosts")
-	}
-	return nil
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/base/clean"
 )
 
 // A checker applies the rules to an experiment, or to a part of it, and collects what breaks them. Every rule about
@@ -17,6 +20,9 @@ type checker struct {
 	// part leads to the part that is checked: hosts, vm-a.
 	part  []string
 	found *[]finding
+	// strict says that the experiment is to be run: values become command lines, file names and network devices. Else
+	// only what all who read runs rely on is checked.
+	strict bool
 	// text is the part of the file that is checked; nil for an experiment that comes from elsewhere.
 	text *textPart
 }
@@ -48,8 +54,8 @@ func atKey(path ...string) spot { return spot{path: path, atKey: true} }
 // item is the step to an item of a list.
 func item(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// newChecker makes a checker for an experiment that is not read from a file.
-func newChecker() *checker { return &checker{found: &[]finding{}} }
+// newChecker makes a strict checker for an experiment that is not read from a file.
+func newChecker() *checker { return &checker{found: &[]finding{}, strict: true} }
 
 // in gives a checker for a part of the part.
 func (c *checker) in(path ...string) *checker {
@@ -101,7 +107,7 @@ func (c *checker) sound(keys ...string) bool {
 		if slices.ContainsFunc(*c.found, func(f finding) bool { return slices.Equal(f.path, path) }) {
 			return false
 		}
-		if c.text != nil && !c.text.reader.sound(c.text.fields, path) {
+		if c.text != nil && !c.text.reader.sound(c.text.fields, value(path...)) {
 			return false
 		}
 	}
@@ -128,6 +134,22 @@ func (c *checker) firstGiven(keys ...string) spot {
 func (c *checker) whole(at spot, what string, is int, limits Range) {
 	if !limits.holds(is) {
 		c.wrong(at, limits.hint(), "%s cannot be %d", what, is)
+	}
+}
+
+// most checks how many of something there are.
+func (c *checker) most(at spot, what string, are, most int) bool {
+	if are > most {
+		c.wrong(at, "at most "+strconv.Itoa(most), "there are %d %s", are, what)
+	}
+	return are <= most
+}
+
+// spans checks a duration.
+func (c *checker) spans(at spot, what string, is, least, most time.Duration) {
+	if is < least || is > most {
+		c.wrong(at, "write "+FormatDuration(least)+" to "+FormatDuration(most), "%s cannot be %s", what,
+			FormatDuration(is))
 	}
 }
 
@@ -163,7 +185,8 @@ func (c *checker) err() error {
 	return errors.Join(all...)
 }
 
-// Error writes the finding as arms.far.lab.path[1]: message: hint.
+// Error writes the finding as arms.far.lab.path[1]: message: hint. What stands in a run directory can be of any length
+// and have any characters.
 func (f finding) Error() string {
 	text := f.message
 	if f.hint != "" {
@@ -172,7 +195,7 @@ func (f finding) Error() string {
 	if len(f.path) > 0 {
 		text = f.where() + ": " + text
 	}
-	return text
+	return clean.Line(fmt.Sprintf("%.1000s", text))
 }
 
 // where writes the path. A name can be any text in an experiment that was not read from a file.
@@ -195,9 +218,10 @@ func (s spot) where() string {
 // a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
 // default is not wrong by itself.
 func (r *reader) check(f fields, rules func(c *checker)) {
-	c := &checker{found: &[]finding{}, text: &textPart{r, f}}
+	c := newChecker()
+	c.text = &textPart{r, f}
 	rules(c)
-	found := slices.DeleteFunc(*c.found, func(one finding) bool { return !r.sound(f, one.path) })
+	found := slices.DeleteFunc(*c.found, func(one finding) bool { return !r.sound(f, one.spot) })
 	for _, one := range found {
 		at, there := f.find(one.path)
 		if !there && r.count() > 0 {
@@ -211,16 +235,18 @@ func (r *reader) check(f fields, rules func(c *checker)) {
 	}
 }
 
-// sound says that the nodes on the way to a value have no mistakes.
-func (r *reader) sound(f fields, path []string) bool {
-	if len(path) == 0 {
+// sound says that the nodes on the way to a spot have no mistakes.
+func (r *reader) sound(f fields, s spot) bool {
+	if len(s.path) == 0 {
 		return true
 	}
-	if _, there := f.named[path[0]]; !there && f.suspected[path[0]] {
+	if _, there := f.named[s.path[0]]; !there && f.suspected[s.path[0]] {
 		return false
 	}
-	for end := 1; end <= len(path); end++ {
-		if at, there := f.find(path[:end]); there && (r.faulty[at.key] || r.faulty[at.value] || r.unset[at.value]) {
+	for end := 1; end <= len(s.path); end++ {
+		at, there := f.find(s.path[:end])
+		inValue := end < len(s.path) || !s.atKey
+		if there && (r.faulty[at.key] || inValue && (r.faulty[at.value] || r.unset[at.value])) {
 			return false
 		}
 	}

@@ -7,31 +7,37 @@ import (
 	"strings"
 )
 
-// checkHosts checks that there are not too many hosts, that none is there twice, and that arms name only hosts that
-// exist.
-func (e *Experiment) checkHosts() error {
-	if len(e.Hosts) > maxHosts {
-		return fmt.Errorf("there are %d hosts; at most %d", len(e.Hosts), maxHosts)
-	}
+// checkHosts checks that no host is there twice, and how each is reached and measured.
+func (e *Experiment) checkHosts(c *checker, tools Tools) {
 	names := map[string]bool{}
-	for _, h := range e.Hosts {
+	for i, h := range e.Hosts {
 		if names[h.Name] {
-			return fmt.Errorf("host %s is there twice", quote(h.Name))
+			c.wrong(value("hosts", item(i)), "give each host a name of its own", "host %s is there twice", quote(h.Name))
 		}
 		names[h.Name] = true
 		if longest := max(len(h.Name), len(h.SSH), len(h.AgentFrom), len(h.Address), len(h.Address6), len(h.Bind),
 			len(h.Folder), len(h.Tools)); longest > maxJoin {
-			return fmt.Errorf("host %s has a text of %d bytes; at most %d", quote(h.Name), longest, maxJoin)
+			c.wrong(value("hosts", item(i)), fmt.Sprintf("at most %d", maxJoin), "it has a text of %d bytes", longest)
+		} else if c.strict {
+			h.check(c.in("hosts", h.Name), tools)
 		}
 	}
-	for _, a := range e.Arms {
-		for _, name := range []string{a.Client, a.Server} {
-			if name != "" && !names[name] {
-				return fmt.Errorf("arm %s names host %s, which does not exist", quote(a.Name), quote(name))
-			}
-		}
+}
+
+// checkHost checks that the host which an arm names is one of the known ones.
+func (a Arm) checkHost(c *checker, side string, known []string) {
+	name := a.Client
+	if side == "server" {
+		name = a.Server
 	}
-	return nil
+	switch {
+	case name == "" && !c.given(side) || slices.Contains(known, name):
+	case len(known) == 0:
+		c.wrong(value(side), "declare it, for example hosts: {vm-a: {ssh: vm-a}}, or give --hosts FILE",
+			"%s %s is a host, and no hosts are declared", side, quote(name))
+	default:
+		c.wrong(value(side), Suggest(name, known), "%s %s is none of the hosts", side, quote(name))
+	}
 }
 
 // check checks how a host is reached and measured. A join string is not recorded, but where it is from.
@@ -48,9 +54,8 @@ func (h HostSpec) check(c *checker, tools Tools) {
 	if h.Port != 0 || c.given("port") {
 		c.whole(value("port"), "port", h.Port, ports())
 	}
-	if (h.Silence != 0 || c.given("silence")) && (h.Silence < minSilence || h.Silence > maxSilence) {
-		c.wrong(value("silence"), "write "+FormatDuration(minSilence)+" to "+FormatDuration(maxSilence),
-			"silence cannot be %s", FormatDuration(h.Silence))
+	if h.Silence != 0 || c.given("silence") {
+		c.spans(value("silence"), "silence", h.Silence, minSilence, maxSilence)
 	}
 	c.programs(h.Tools, tools)
 	for _, name := range hostKeys() {

@@ -15,14 +15,6 @@ import (
 // has less.
 const maxPods = 8 << 20
 
-// checkPods bounds the texts of a recorded arm's pods.
-func (k *Kubernetes) checkPods() error {
-	if n := len(written(k)); n > maxPods {
-		return fmt.Errorf("its pods take %d bytes; at most %d", n, maxPods)
-	}
-	return nil
-}
-
 // check checks what an arm says about its pods. arm names the arm in messages.
 func (k *Kubernetes) check(c *checker, arm string, tools Tools) {
 	c.texts(k.texts())
@@ -39,10 +31,7 @@ func (k *Kubernetes) check(c *checker, arm string, tools Tools) {
 	if k.Nodes != "" && (k.Client == nil || k.Server == nil) && c.sound("nodes") {
 		c.wrong(atKey("nodes"), "leave nodes out", "nodes is about two pods, and %s has one", arm)
 	}
-	if k.Ready < minReady || k.Ready > maxReady {
-		c.wrong(value("ready"), "write "+FormatDuration(minReady)+" to "+FormatDuration(maxReady), "ready cannot be %s",
-			FormatDuration(k.Ready))
-	}
+	c.spans(value("ready"), "ready", k.Ready, minReady, maxReady)
 	if k.Service != nil {
 		in := c.in("service")
 		in.texts(k.Service.texts())

@@ -21,6 +21,12 @@ func (w Workload) bounds(c *checker) {
 	}
 }
 
+// checkName checks the name and the question of a workload.
+func (w Workload) checkName(c *checker) {
+	c.name(value("name"), "a workload", w.Name)
+	checkQuestion(c, w.Question)
+}
+
 // check checks that a workload is one that its tool can run, with values within the tool's limits.
 func (w Workload) check(c *checker, tools Tools) {
 	can, ok := tools.capability(c, w)

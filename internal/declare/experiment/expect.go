@@ -46,9 +46,7 @@ func (r *reader) unproved(f fields, e *Experiment) string {
 		word = UnprovedKeep
 	}
 	if v, ok := r.optional(f, "unproved"); ok {
-		if given, ok := r.word(v.value, "value of unproved", unprovedWords()); ok {
-			word = given
-		}
+		word = r.scalar(v.value, "value of unproved", UnprovedKeep)
 	}
 	return word
 }
@@ -291,27 +289,4 @@ func later(a, b *yaml.Node) *yaml.Node {
 		return a
 	}
 	return b
-}
-
-// checkExpect checks what a recorded arm expects.
-func (a Arm) checkExpect() error {
-	if most := maxFacts + len(check.Expectations()); len(a.Expect) > most {
-		return fmt.Errorf("it has %d expectations; at most %d", len(a.Expect), most)
-	}
-	for i, e := range a.Expect {
-		text, _ := e.Value.(string)
-		for _, s := range []string{e.Path, text} {
-			if utf8.RuneCountInString(s) > maxExpectText {
-				return fmt.Errorf("an expectation has a text of %d characters; at most %d", utf8.RuneCountInString(s),
-					maxExpectText)
-			}
-		}
-		if err := e.Check(); err != nil {
-			return fmt.Errorf("its expectations: %w", err)
-		}
-		if slices.ContainsFunc(a.Expect[:i], func(o check.Expectation) bool { return o.Subject() == e.Subject() }) {
-			return fmt.Errorf("it expects %s twice", quote(e.Subject()))
-		}
-	}
-	return nil
 }

@@ -14,31 +14,26 @@ func (r *reader) pair(a *parsedArm, f fields) {
 	_, server := f.named["server"]
 	_, pods := f.named["kubernetes"]
 	if client || server && !pods {
-		a.Client = r.hostName(f, "client", "vm-a")
+		r.hostName(a, f, "client", "vm-a", &a.Client)
 	}
 	if server || client && !pods {
-		a.Server = r.hostName(f, "server", "vm-b")
+		r.hostName(a, f, "server", "vm-b", &a.Server)
 	}
 }
 
-// hostName reads the name of a host. It gives "" if there is none.
-func (r *reader) hostName(f fields, side, example string) string {
+// hostName reads the name of a host. It leaves out a name that is wrong.
+func (r *reader) hostName(a *parsedArm, f fields, side, example string, into *string) {
 	v, ok := r.required(f, side, side+": "+example)
 	if !ok {
-		return ""
+		return
 	}
-	name, ok := r.text(v.value, side, example)
-	switch {
-	case !ok:
-		return ""
-	case slices.Contains(r.known.names, name) || r.known.unknown:
-	case len(r.known.names) == 0:
-		r.wrong(v.value, "declare it, for example hosts: {vm-a: {ssh: vm-a}}, or give --hosts FILE",
-			"%s %s is a host, and no hosts are declared", side, quote(name))
-	default:
-		r.wrong(v.value, Suggest(name, r.known.names), "%s %s is none of the hosts", side, quote(name))
+	*into, _ = r.text(v.value, side, example)
+	if !r.known.unknown {
+		r.check(f, func(c *checker) { a.checkHost(c, side, r.known.names) })
 	}
-	return name
+	if r.faulty[v.value] {
+		*into = ""
+	}
 }
 
 // hasHosts reports whether an arm names its hosts.

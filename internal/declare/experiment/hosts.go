@@ -145,8 +145,6 @@ type declaredHosts struct {
 	names []string
 	// provisioned are the keys of the hosts of this file whose machines are still to be made, by name.
 	provisioned map[string]*yaml.Node
-	// replaced says that provision lists resources that are made anew for each deployment.
-	replaced bool
 	// used says that arms name hosts, or have pods.
 	used bool
 	// unknown says that a file of hosts could not be read, so that names can be missing.
@@ -231,8 +229,7 @@ func usedHosts(f fields) map[string]bool {
 
 // hostsOf reads the hosts of a mapping whose names are wanted.
 func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec {
-	if count := len(n.Content) / 2; count > maxHosts {
-		r.wrong(n, "at most "+strconv.Itoa(maxHosts), "there are %d hosts", count)
+	if !r.most(n, "hosts", len(n.Content)/2, maxHosts) {
 		return nil
 	}
 	var specs []HostSpec

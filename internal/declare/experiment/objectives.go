@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -27,8 +26,7 @@ func (r *reader) objectives(f fields) (texts []string, at []Position) {
 	if !ok || !r.isSequence(v.value, "objectives", sample) {
 		return nil, nil
 	}
-	if n := len(v.value.Content); n > maxObjectives {
-		r.wrong(v.value, fmt.Sprintf("at most %d", maxObjectives), "there are %d objectives", n)
+	if !r.most(v.value, "objectives", len(v.value.Content), maxObjectives) {
 		return nil, nil
 	}
 	for _, n := range v.value.Content {

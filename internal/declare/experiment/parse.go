@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -53,11 +50,10 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Question = r.question(f)
 	r.known = r.hosts(f)
 	e.Provision = r.provision(f)
-	r.known.replaced = e.Provision != nil && len(e.Provision.Replace) > 0
 	r.notMade(e.Provision, f)
 	arms := r.comparedArms(f)
 	e.Hosts = r.known.specs
-	e.Baseline = r.baseline(f)
+	e.Baseline = r.baseline(f, arms)
 	r.commonPlacement = f.named["placement"].value
 	common := r.placement(f)
 	workloads := r.workloads(f, common)
@@ -68,12 +64,20 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	for _, w := range workloads {
 		e.Workloads = append(e.Workloads, w.Workload)
 	}
-	e.Schedule = r.schedule(f, e.Arms, len(e.Workloads))
-	e.AskedAbout = r.askedAbout(f, e.Baseline)
-	e.AdditiveWithin = r.additiveWithin(f)
+	e.Schedule = r.schedule(f, len(e.Arms))
+	if v, ok := r.optional(f, "asked_about"); ok {
+		e.AskedAbout, _ = r.text(v.value, "asked_about", "the name of an arm")
+	}
+	if v, ok := r.optional(f, "additive_within"); ok {
+		e.AdditiveWithin, _ = quantity(r, v.value, "additive_within", "5%", ParseRatio)
+	}
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
-	e.AskProviders = r.askProviders(f, e)
+	e.AskProviders = r.askProviders(f)
+	r.check(f, e.checkTop)
+	if e.Schedule.Deployments == 1 {
+		e.Schedule.Deployments = 0
+	}
 }
 
 // comparedArms reads the arms and derives their layers.
@@ -111,10 +115,7 @@ func (r *reader) experimentName(f fields) string {
 	if !ok {
 		return ""
 	}
-	name, ok := r.text(v.value, "name", "overlay")
-	if !ok || !r.name(v.value, "an experiment", name) {
-		return ""
-	}
+	name, _ := r.text(v.value, "name", "overlay")
 	return name
 }
 
@@ -123,97 +124,56 @@ func (r *reader) question(f fields) string {
 	if !ok {
 		return ""
 	}
-	question, ok := r.text(v.value, "question", "What does a router add?")
-	if !ok {
-		return ""
-	}
-	question = strings.TrimSpace(question)
-	unprintable := func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }
-	if strings.ContainsFunc(question, unprintable) {
-		r.wrong(v.value, "write plain text", "question holds a character that cannot be printed")
-	}
-	if n := len([]rune(question)); n > maxQuestion {
-		r.wrong(v.value, "at most "+strconv.Itoa(maxQuestion), "question has %d characters", n)
-	}
-	return question
+	question, _ := r.text(v.value, "question", "What does a router add?")
+	return strings.TrimSpace(question)
 }
 
 // baseline reads the name of the arm that the others are compared with: by default the first.
-func (r *reader) baseline(f fields) string {
-	names := armNames(f)
-	v, ok := r.optional(f, "baseline")
-	if !ok {
-		if len(names) == 0 {
-			return ""
-		}
-		return names[0]
+func (r *reader) baseline(f fields, arms []parsedArm) string {
+	if v, ok := r.optional(f, "baseline"); ok {
+		name, _ := r.text(v.value, "baseline", "the name of an arm")
+		return name
 	}
-	name, ok := r.text(v.value, "baseline", "the name of an arm")
-	if ok && len(names) > 0 && !slices.Contains(names, name) {
-		r.wrong(v.value, Suggest(name, names), "baseline %s is none of the arms", quote(name))
+	if len(arms) == 0 {
+		return ""
 	}
-	return name
+	return arms[0].Name
 }
 
-// armNames lists the names of all arms, including those with mistakes.
-func armNames(f fields) (names []string) {
-	if arms := f.named["arms"].value; arms != nil && arms.Kind == yaml.MappingNode {
-		for key := range pairs(arms) {
-			names = append(names, key.Value)
-		}
-	}
-	return names
-}
-
-// schedule reads how often everything is run.
-func (r *reader) schedule(f fields, compared []Arm, workloads int) Schedule {
-	arms := len(compared)
+// schedule reads how often everything is run. One deployment is what a file has that says nothing.
+func (r *reader) schedule(f fields, arms int) Schedule {
 	s := Schedule{Blocks: DefaultBlocks(arms), BaselineRepeats: DefaultBaselineRepeats(arms), Retries: DefaultRetries}
-	at := f.at
-	if v, ok := r.optional(f, "schedule"); ok {
-		at = v.key
-		inner, ok := r.fields(v.value, v.key, "schedule", scheduleKeys())
-		if !ok {
-			return s
-		}
-		if b, ok := r.optional(inner, "blocks"); ok {
-			at = b.value
-			if n, ok := r.integer(b.value, "blocks", 1, MaxBlocks); ok {
-				s.Blocks = int(n)
-			}
-		}
-		r.repetitions(inner, &s)
-		if b, ok := r.optional(inner, "seed"); ok {
-			s.Seed = r.seed(b.value)
-		}
-		if d, ok := r.optional(inner, "deployments"); ok {
-			s.Deployments = r.deployments(d.value, compared)
+	v, ok := r.optional(f, "schedule")
+	if !ok {
+		return s
+	}
+	inner, ok := r.fields(v.value, v.key, "schedule", scheduleKeys())
+	if !ok {
+		return s
+	}
+	for _, number := range []struct {
+		key    string
+		into   *int
+		limits Range
+	}{{"blocks", &s.Blocks, blockCounts()}, {"baseline_repeats", &s.BaselineRepeats, baselineCounts()},
+		{"retries", &s.Retries, retryCounts()}, {"deployments", &s.Deployments, deploymentCounts()}} {
+		if v, ok := r.optional(inner, number.key); ok {
+			*number.into, _ = r.whole(v.value, number.key, number.limits)
 		}
 	}
-	if trials := s.trials(arms, workloads); trials > MaxTrials {
-		r.wrong(at, "at most "+strconv.Itoa(MaxTrials), "%d arms, %d workloads and %d blocks%s make %d trials",
-			arms, workloads, s.Blocks, s.inDeployments(), trials)
+	if v, ok := r.optional(inner, "seed"); ok {
+		s.Seed = r.seed(v.value)
 	}
 	return s
 }
 
-// repetitions reads how often a block runs the baseline, and how often a failed trial runs again.
-func (r *reader) repetitions(schedule fields, s *Schedule) {
-	if b, ok := r.optional(schedule, "baseline_repeats"); ok {
-		switch n, ok := r.integer(b.value, "baseline_repeats", 1, maxBaselineRepeats); {
-		case ok && n%2 == 0:
-			r.wrong(b.value, fmt.Sprintf("write %d or %d", n-1, n+1),
-				"baseline_repeats %d is even: the median of a block needs an odd number", n)
-		case ok:
-			s.BaselineRepeats = int(n)
-		}
-	}
-	if b, ok := r.optional(schedule, "retries"); ok {
-		if n, ok := r.integer(b.value, "retries", 0, maxRetries); ok {
-			s.Retries = int(n)
-		}
-	}
-}
+func blockCounts() Range { return Range{1, MaxBlocks} }
+
+func baselineCounts() Range { return Range{1, maxBaselineRepeats} }
+
+func retryCounts() Range { return Range{0, maxRetries} }
+
+func deploymentCounts() Range { return Range{1, maxDeployments} }
 
 func (r *reader) seed(n *yaml.Node) uint64 {
 	const hint = "write 0 to 18446744073709551615; 0, or no seed, draws one"
@@ -226,28 +186,4 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 		r.wrong(n, hint, "seed must be a plain whole number, not %s", quote(n.Value))
 	}
 	return seed
-}
-
-// deployments reads how many times the hosts are made; 0 for once. If the file names hosts, only provisioned ones can
-// be made anew.
-func (r *reader) deployments(n *yaml.Node, arms []Arm) int {
-	d, ok := r.integer(n, "deployments", 1, maxDeployments)
-	if !ok || d == 1 {
-		return 0
-	}
-	for _, a := range arms {
-		switch {
-		case !a.hasHosts(), a.madeFrom(r.known.specs) && r.known.replaced:
-		case a.madeFrom(r.known.specs):
-			r.wrong(n, "add to provision, for example, replace: [azurerm_linux_virtual_machine]",
-				"deployments: provision does not say which resources are made anew for each deployment")
-			return 0
-		default:
-			r.wrong(n, "leave it out, or write 1",
-				"deployments: arm %s has hosts that the file names, and these would be the same machines each time",
-				quote(a.Name))
-			return 0
-		}
-	}
-	return int(d)
 }

@@ -85,6 +85,9 @@ func (p Placement) checkSide(c *checker, side string, cpus []int) {
 	if len(cpus) == 0 {
 		c.wrong(value(side), "write, for example, "+cpusExample(side), "%s names no CPU", side)
 	}
+	if len(cpus) > maxCPU+1 {
+		return // Workload.bounds reports them
+	}
 	seen := make(map[int]bool)
 	for i, cpu := range cpus {
 		c.whole(value(side, item(i)), cpuNumber, cpu, cpuNumbers())

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -131,25 +130,21 @@ func (p *Pod) String() string {
 	return "pod (" + strings.Join(with, ", ") + ")"
 }
 
-// unanswered reports a ping in an arm whose client dials a Service. Services forward TCP and UDP; they answer no ICMP.
+// unanswered reports a workload that an arm cannot measure. A place in the file is reported for one arm only.
 func (r *reader) unanswered(w Workload, f fields, a Arm) {
-	at := f.named["tool"].value
-	if w.Mode != Ping || a.Kubernetes == nil || !a.Kubernetes.IsService() || at == nil || r.reported[at] {
-		return
+	if at := f.named["tool"].value; !r.reported[at] {
+		before := r.count()
+		r.check(f, func(c *checker) { a.checkAnswered(c, w) })
+		r.reported[at] = r.count() > before
 	}
-	r.reported[at] = true
-	r.wrong(at, "measure it in another experiment, or write through: pod or through: headless in the arm",
-		"ping: arm %s dials a Service (%s), and a Service answers no ICMP", quote(a.Name), a.Kubernetes.Through)
 }
 
-// checkAnswered is unanswered for a recorded experiment.
-func (a Arm) checkAnswered(workloads []Workload) error {
-	for _, w := range workloads {
-		if w.Mode == Ping && a.Kubernetes != nil && a.Kubernetes.IsService() {
-			return fmt.Errorf("workload %s is a ping, and a Service answers no ICMP", quote(w.Name))
-		}
+// checkAnswered checks that an arm dials no Service with a ping. Services forward TCP and UDP; they answer no ICMP.
+func (a Arm) checkAnswered(c *checker, w Workload) {
+	if w.Mode == Ping && a.Kubernetes != nil && a.Kubernetes.IsService() {
+		c.wrong(value("tool"), "measure it in another experiment, or write through: pod or through: headless in the arm",
+			"ping: arm %s dials a Service (%s), and a Service answers no ICMP", quote(a.Name), a.Kubernetes.Through)
 	}
-	return nil
 }
 
 // podsGiven reports whether an arm of the file makes pods, also with mistakes.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,12 +116,7 @@ func (r *reader) provision(f fields) *Provision {
 		p.Variables = r.moduleVariables(one, "variables")
 	}
 	if one, ok := r.optional(inner, "ttl"); ok {
-		if ttl, ok := quantity(r, one.value, "ttl", "4h", ParseDuration); ok {
-			if p.TTL = ttl; ttl < minTTL || ttl > maxTTL {
-				r.wrong(one.value, "write "+FormatDuration(minTTL)+" to "+FormatDuration(maxTTL), "ttl cannot be %s",
-					FormatDuration(ttl))
-			}
-		}
+		p.TTL, _ = quantity(r, one.value, "ttl", "4h", ParseDuration)
 	}
 	if one, ok := r.optional(inner, "retry"); ok {
 		p.Retry = r.retry(one)
@@ -160,10 +154,7 @@ func (r *reader) maker(f fields, p *Provision) {
 			if !ok {
 				continue
 			}
-			if folder, ok := r.text(one.value, key, "./"+key); ok {
-				*folders[key] = folder
-				r.checked(one.value, key, checkFolder(folder))
-			}
+			*folders[key], _ = r.text(one.value, key, "./"+key)
 		}
 	}
 	if first == "" {
@@ -185,22 +176,13 @@ func (r *reader) retry(v field) Retry {
 				t.Variables = append(t.Variables, r.moduleVariables(field{item, item}, "an entry of variables"))
 			}
 		}
-		if n := len(t.Variables); n > maxChoices {
-			r.wrong(one.value, "at most "+strconv.Itoa(maxChoices), "there are %d entries", n)
-		}
 	}
 	t.Attempts = 1 + len(t.Variables)
 	if one, ok := r.optional(inner, "wait"); ok {
-		if wait, ok := quantity(r, one.value, "wait", "1m", ParseDuration); ok {
-			if t.Wait = wait; wait > maxRetryWait {
-				r.wrong(one.value, "at most "+FormatDuration(maxRetryWait), "wait cannot be %s", FormatDuration(wait))
-			}
-		}
+		t.Wait, _ = quantity(r, one.value, "wait", "1m", ParseDuration)
 	}
 	if one, ok := r.optional(inner, "attempts"); ok {
-		if n, ok := r.integer(one.value, "attempts", 1, maxChoices); ok {
-			t.Attempts = int(n)
-		}
+		t.Attempts, _ = r.whole(one.value, "attempts", attemptCounts())
 	}
 	return t
 }
@@ -293,27 +275,43 @@ func checkFolder(path string) error {
 	return nil
 }
 
-// check checks the record of the making of machines.
-func (p *Provision) check() error {
-	switch {
-	case p == nil:
-		return nil
-	case len(p.Tofu)+len(p.Az)+len(p.Cdk) > maxHostPath, len(p.File) > maxFilePath,
-		len(p.Retry.Variables) > maxChoices:
-		return fmt.Errorf("provision has paths of %d and %d bytes, and %d entries of variables",
-			len(p.Tofu)+len(p.Az)+len(p.Cdk), len(p.File), len(p.Retry.Variables))
-	case len(p.Prices) > maxPrices:
-		return fmt.Errorf("provision has %d prices; at most %d", len(p.Prices), maxPrices)
-	case len(p.Replace) > maxReplaced:
-		return fmt.Errorf("provision replaces %d resources; at most %d", len(p.Replace), maxReplaced)
+// check checks how machines are made.
+func (p *Provision) check(c *checker) {
+	if p == nil {
+		return
 	}
-	for _, one := range p.Replace {
-		if err := checkResource(one); err != nil {
-			return fmt.Errorf("replace: %w", err)
+	if n := len(p.Tofu) + len(p.Az) + len(p.Cdk) + len(p.File); n > maxHostPath+maxFilePath {
+		c.wrong(value(), "", "its paths have %d bytes", n)
+	}
+	c.most(value("retry", "variables"), "entries", len(p.Retry.Variables), maxChoices)
+	c.most(atKey("prices"), "prices", len(p.Prices), maxPrices)
+	if c.most(value("replace"), "resources", len(p.Replace), maxReplaced) {
+		for i, one := range p.Replace {
+			c.refuse(value("replace", item(i)), checkResource(one))
 		}
 	}
-	return nil
+	if !c.strict {
+		return
+	}
+	c.texts(p.texts())
+	c.spans(value("ttl"), "ttl", p.TTL, minTTL, maxTTL)
+	if p.Retry.Wait > maxRetryWait {
+		c.wrong(value("retry", "wait"), "at most "+FormatDuration(maxRetryWait), "wait cannot be %s",
+			FormatDuration(p.Retry.Wait))
+	}
+	if retry := c.in("retry"); p.Retry.Attempts != 0 || retry.given("attempts") {
+		retry.whole(value("attempts"), "attempts", p.Retry.Attempts, attemptCounts())
+	}
 }
+
+// texts are the keys for the folder of what makes the machines.
+func (p *Provision) texts() []textKey {
+	return []textKey{{"tofu", "./tofu", &p.Tofu, checkFolder, false}, {"az", "./az", &p.Az, checkFolder, false},
+		{"cdk", "./cdk", &p.Cdk, checkFolder, false}}
+}
+
+// attemptCounts has room for an attempt with each entry of variables, after the first.
+func attemptCounts() Range { return Range{1, maxChoices} }
 
 // provisionedHosts finds the hosts of a mapping that are declared as provisioned.
 func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {

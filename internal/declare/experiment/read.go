@@ -248,6 +248,12 @@ func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
 	return int(value), true
 }
 
+// most reports a list that is too long to be read.
+func (r *reader) most(at *yaml.Node, what string, are, most int) bool {
+	r.check(fields{at: at}, func(c *checker) { c.most(value(), what, are, most) })
+	return are <= most
+}
+
 // integer reads a whole number between lo and hi.
 func (r *reader) integer(n *yaml.Node, what string, lo, hi int64) (int64, bool) {
 	if !r.isScalar(n, what, strconv.FormatInt(max(lo, min(1, hi)), 10)) {

@@ -142,30 +142,25 @@ func (w Workload) durations(short time.Duration, tools Tools) []time.Duration {
 }
 
 // check checks that the lists are not too long, and that they name workloads.
-func (s *SelfComparison) check(workloads map[string]bool) error {
+func (s *SelfComparison) check(c *checker, workloads map[string]bool) {
 	if s == nil {
-		return nil
+		return
 	}
-	if s.Comparisons < 1 || s.Comparisons > maxArms || s.Blocks < 0 || s.Blocks > MaxBlocks {
-		return fmt.Errorf("a comparison with itself for %d comparisons and %d blocks", s.Comparisons, s.Blocks)
+	c.whole(value("comparisons"), "comparisons", s.Comparisons, Range{1, maxArms})
+	c.whole(value("blocks"), "blocks", s.Blocks, Range{0, MaxBlocks})
+	if !c.most(value("lengths"), "lengths", len(s.Lengths), maxWorkloads) {
+		return
 	}
-	if len(s.Lengths) > maxWorkloads {
-		return fmt.Errorf("lengths of %d workloads; at most %d", len(s.Lengths), maxWorkloads)
-	}
-	for _, l := range s.Lengths {
-		switch {
-		case !workloads[l.Workload], l.Short != "" && !workloads[l.Short]:
-			return fmt.Errorf("lengths of %s and %s, which are no workloads", quote(l.Workload), quote(l.Short))
-		case len(l.Durations) > maxLengths:
-			return fmt.Errorf("%d lengths of %s; at most %d", len(l.Durations), quote(l.Workload), maxLengths)
+	for i, l := range s.Lengths {
+		at := value("lengths", item(i))
+		if !workloads[l.Workload] || l.Short != "" && !workloads[l.Short] {
+			c.wrong(at, "", "lengths of %s and %s, which are no workloads", quote(l.Workload), quote(l.Short))
 		}
-		for _, d := range l.Durations {
-			if d <= 0 {
-				return fmt.Errorf("a length of %v of %s", d, quote(l.Workload))
-			}
+		if c.most(at, "durations", len(l.Durations), maxLengths) &&
+			slices.ContainsFunc(l.Durations, func(d time.Duration) bool { return d <= 0 }) {
+			c.wrong(at, "", "a length of %s is not longer than 0", quote(l.Workload))
 		}
 	}
-	return nil
 }
 
 // SameButLength says whether two workloads measure the same and differ at most in name, duration and optional.

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"strconv"
 	"time"
 )
 
@@ -16,16 +15,11 @@ const (
 
 // workloads reads the workloads in the order of the file.
 func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
-	const example = "workloads: [{name: rr, tool: native}]"
-	v, ok := r.required(f, "workloads", example)
-	if !ok || !r.isSequence(v.value, "workloads", example) {
+	v, ok := r.required(f, "workloads", workloadsExample)
+	if !ok || !r.isSequence(v.value, "workloads", workloadsExample) {
 		return nil
 	}
-	if len(v.value.Content) == 0 {
-		r.wrong(v.value, "write, for example, "+example, "there are no workloads")
-	}
-	if n := len(v.value.Content); n > maxWorkloads {
-		r.wrong(v.key, "at most "+strconv.Itoa(maxWorkloads), "there are %d workloads", n)
+	if !r.most(v.key, "workloads", len(v.value.Content), maxWorkloads) {
 		return nil
 	}
 	var workloads []parsedWorkload
@@ -33,11 +27,12 @@ func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 	for _, n := range v.value.Content {
 		f, ok := r.fields(n, n, "the workload", workloadKeys())
 		if !ok {
+			workloads = append(workloads, parsedWorkload{wrong: true})
 			continue
 		}
 		before := r.count()
 		w := r.workload(f, common)
-		if line, twice := lines[w.Name]; twice && w.Name != "" {
+		if line, twice := lines[w.Name]; twice && IsName(w.Name) {
 			r.wrong(f.named["name"].value, "give each workload a name of its own",
 				"workload %s is here twice; the first is in line %d", quote(w.Name), line)
 		}
@@ -47,13 +42,13 @@ func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 	return workloads
 }
 
+const workloadsExample = "workloads: [{name: rr, tool: native}]"
+
 // workload reads one workload, and fills in the defaults of its tool and mode.
 func (r *reader) workload(f fields, common *Placement) Workload {
 	var w Workload
 	if v, ok := r.required(f, "name", "name: rr-1k"); ok {
-		if name, ok := r.text(v.value, "name", "rr-1k"); ok && r.name(v.value, "a workload", name) {
-			w.Name = name
-		}
+		w.Name, _ = r.text(v.value, "name", "rr-1k")
 	}
 	w.Question = r.question(f)
 	can, known := r.capability(f)
@@ -73,6 +68,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	w.Background = r.background(w, f, common)
 	w.Placement = r.placed(w, f, common)
 	r.check(f, func(c *checker) {
+		w.checkName(c)
 		w.bounds(c)
 		can.check(c, w)
 		w.Placement.check(c.in("placement"))
