@@ -134,9 +134,7 @@ func (r *reader) lab(lab field) *Lab {
 	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
 		l.Path = r.path(path.value)
 	}
-	if mtu, ok := r.optional(f, "mtu"); ok {
-		l.MTU, _ = r.whole(mtu.value, "mtu", mtus())
-	}
+	r.numbers(f, l.numbers())
 	return l
 }
 
@@ -200,9 +198,7 @@ func (r *reader) parameters(e *Element, element field) {
 	if !ok {
 		return
 	}
-	if v, ok := r.optional(f, "rules"); ok {
-		e.Rules, _ = r.whole(v.value, "rules", ruleCounts())
-	}
+	r.numbers(f, e.numbers())
 	if v, ok := r.optional(f, "delay"); ok {
 		e.Delay, _ = quantity(r, v.value, "delay", "50us", parseDelay)
 	}

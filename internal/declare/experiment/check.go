@@ -109,24 +109,16 @@ func (e *Experiment) checkBaseline(c *checker) {
 // checkSchedule checks how often everything is run.
 func (e *Experiment) checkSchedule(c *checker) {
 	s, in := e.Schedule, c.in("schedule")
-	blocks := blockCounts()
-	if !c.strict {
-		blocks.Min = 0
-	}
+	numbers := s.numbers()
 	if e.Imported { // each trial can be a block of its own
-		blocks.Max = MaxTrials
+		numbers[0].limits.Max = MaxTrials
 	}
-	in.whole(value("blocks"), "blocks", s.Blocks, blocks)
-	if s.BaselineRepeats != 0 || in.given("baseline_repeats") {
-		in.whole(value("baseline_repeats"), "baseline_repeats", s.BaselineRepeats, baselineCounts())
+	if in.numbers(numbers); c.strict && s.Blocks == 0 && c.text == nil {
+		in.wrong(value("blocks"), "", "there are no blocks")
 	}
 	if n := s.BaselineRepeats; n != 0 && n%2 == 0 && c.strict && in.sound("baseline_repeats") {
 		in.wrong(value("baseline_repeats"), "write "+strconv.Itoa(n-1)+" or "+strconv.Itoa(n+1),
 			"baseline_repeats %d is even: the median of a block needs an odd number", n)
-	}
-	in.whole(value("retries"), "retries", s.Retries, retryCounts())
-	if s.Deployments != 0 || in.given("deployments") {
-		in.whole(value("deployments"), "deployments", s.Deployments, deploymentCounts())
 	}
 	if s.Deployments > 1 && (e.Imported || c.strict) && in.sound("deployments") {
 		e.checkDeployments(in)

@@ -112,7 +112,7 @@ func TestCheckRefuses(t *testing.T) {
 		"backgrounds all the way": {func(e *Experiment) { e.Workloads[0].Background.Background = &Workload{} },
 			"background", false},
 
-		"no blocks": {func(e *Experiment) { e.Schedule.Blocks = 0 }, "blocks cannot be 0", true},
+		"no blocks": {func(e *Experiment) { e.Schedule.Blocks = 0 }, "no blocks", true},
 		"no workloads": {func(e *Experiment) { e.Workloads, e.Arms[1].Set, e.Arms[1].Workloads = nil, nil, nil },
 			"no workloads", true},
 		"no hosts":            {func(e *Experiment) { e.Arms[0].Lab = nil }, "no hosts", true},

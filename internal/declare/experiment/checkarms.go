@@ -148,12 +148,13 @@ func (l *Lab) check(c *checker) {
 	}
 }
 
-func mtus() Range { return Range{minMTU, maxMTU} }
+func (l *Lab) numbers() []numberKey { return []numberKey{{"mtu", &l.MTU, Range{minMTU, maxMTU}}} }
 
 // limits checks a path without regard to the places of its elements, and the MTU. It says whether the elements are
 // known.
 func (l *Lab) limits(c *checker) (known bool) {
-	c.whole(value("mtu"), "mtu", l.MTU, mtus())
+	mtu := l.numbers()[0]
+	c.whole(value(mtu.name), mtu.name, l.MTU, mtu.limits) // 0 is none, too
 	if l.has(VTEP) && l.MTU < minMTU+vxlanBytes && c.sound("mtu") {
 		c.wrong(value("mtu"), "at least "+strconv.Itoa(minMTU+vxlanBytes), "mtu %d leaves no room for VXLAN", l.MTU)
 	}
@@ -181,7 +182,7 @@ func (l *Lab) limits(c *checker) (known bool) {
 	return known
 }
 
-func ruleCounts() Range { return Range{1, maxRules} }
+func (e *Element) numbers() []numberKey { return []numberKey{{"rules", &e.Rules, Range{1, maxRules}}} }
 
 // check checks that an element has only the parameters of its kind, within their limits.
 func (e Element) check(c *checker) {
@@ -192,7 +193,8 @@ func (e Element) check(c *checker) {
 		}
 	}
 	if e.Kind == Firewall {
-		c.whole(value("rules"), "rules", e.Rules, ruleCounts())
+		rules := e.numbers()[0]
+		c.whole(value(rules.name), rules.name, e.Rules, rules.limits)
 	}
 	switch {
 	case e.Delay < 0:

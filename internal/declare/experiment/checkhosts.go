@@ -51,9 +51,7 @@ func (h HostSpec) check(c *checker, tools Tools) {
 		c.wrong(value(HostAgent), "", "%s is no variable", quote(h.AgentFrom))
 	}
 	c.texts(h.texts())
-	if h.Port != 0 || c.given("port") {
-		c.whole(value("port"), "port", h.Port, ports())
-	}
+	c.numbers(portKey(&h.Port))
 	if h.Silence != 0 || c.given("silence") {
 		c.spans(value("silence"), "silence", h.Silence, minSilence, maxSilence)
 	}

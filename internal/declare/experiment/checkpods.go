@@ -154,9 +154,7 @@ func (p *Pod) check(c *checker, what string, tools Tools) {
 			c.refuse(value("imagePullSecrets", item(i), "name"), checkDomainName(name))
 		}
 	}
-	if p.Port != 0 || c.given("port") {
-		c.whole(value("port"), "port", p.Port, ports())
-	}
+	c.numbers(portKey(&p.Port))
 	c.programs(p.Tools, tools)
 	p.checkSystem(c, what)
 	if p.HostNetwork && (p.Interface != "" || c.given("interface")) {

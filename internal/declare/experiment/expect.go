@@ -138,8 +138,12 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 		}
 		return n.Value == "true", true
 	case "!!int":
-		value, ok := r.integer(n, what, -maxExpectWhole, maxExpectWhole)
-		return float64(value), ok
+		limits := Range{-maxExpectWhole, maxExpectWhole}
+		is, ok := r.whole(n, what, limits)
+		if ok && !limits.holds(is) {
+			r.wrong(n, limits.hint(), "%s cannot be %d", what, is)
+		}
+		return float64(is), ok && limits.holds(is)
 	case "!!float":
 		value, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {

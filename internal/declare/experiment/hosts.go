@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -235,7 +234,11 @@ func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec
 	var specs []HostSpec
 	lines := map[string]int{}
 	for key, value := range pairs(n) {
-		if !r.isKey(key) || !r.name(key, "a host", key.Value) {
+		if !r.isKey(key) {
+			continue
+		}
+		r.check(fields{at: key}, func(c *checker) { c.name(atKey(), "a host", key.Value) })
+		if r.faulty[key] {
 			continue
 		}
 		if line, twice := lines[key.Value]; twice {
@@ -271,9 +274,7 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 			*into = r.truth(v.value, key)
 		}
 	}
-	if v, ok := r.optional(f, "port"); ok {
-		h.Port, _ = r.whole(v.value, "port", ports())
-	}
+	r.numbers(f, portKey(&h.Port))
 	if v, ok := r.optional(f, "silence"); ok {
 		h.Silence, _ = quantity(r, v.value, "silence", "60s", ParseDuration)
 	}
@@ -317,6 +318,31 @@ func (c *checker) texts(keys []textKey) {
 	}
 }
 
+// A numberKey is a key whose value is a whole number.
+type numberKey struct {
+	name   string
+	into   *int
+	limits Range
+}
+
+// numbers reads whole numbers.
+func (r *reader) numbers(f fields, keys []numberKey) {
+	for _, k := range keys {
+		if v, ok := r.optional(f, k.name); ok {
+			*k.into, _ = r.whole(v.value, k.name, k.limits)
+		}
+	}
+}
+
+// numbers checks whole numbers. 0 can stand for none where the file does not give it.
+func (c *checker) numbers(keys []numberKey) {
+	for _, k := range keys {
+		if *k.into != 0 || c.given(k.name) {
+			c.whole(value(k.name), k.name, *k.into, k.limits)
+		}
+	}
+}
+
 // texts are the keys of a host that have texts.
 func (h *HostSpec) texts() []textKey {
 	return []textKey{
@@ -329,7 +355,7 @@ func (h *HostSpec) texts() []textKey {
 	}
 }
 
-func ports() Range { return Range{minPort, maxPort} }
+func portKey(into *int) []numberKey { return []numberKey{{"port", into, Range{minPort, maxPort}}} }
 
 // reached reads how a host is reached, except by ssh.
 func (r *reader) reached(h *HostSpec, f fields) {
@@ -380,18 +406,6 @@ func (r *reader) hostTools(f fields) map[string]string {
 		return nil
 	}
 	return paths
-}
-
-// checked reports the error of a check.
-func (r *reader) checked(n *yaml.Node, what string, err error) {
-	if err == nil {
-		return
-	}
-	message, hint := err.Error(), ""
-	if q := (*QuantityError)(nil); errors.As(err, &q) {
-		message, hint = q.Message, q.Hint
-	}
-	r.wrong(n, hint, "%s: %s", what, message)
 }
 
 // refused is the error of a check: the mistake, and a hint what would be right.

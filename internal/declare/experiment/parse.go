@@ -151,29 +151,19 @@ func (r *reader) schedule(f fields, arms int) Schedule {
 	if !ok {
 		return s
 	}
-	for _, number := range []struct {
-		key    string
-		into   *int
-		limits Range
-	}{{"blocks", &s.Blocks, blockCounts()}, {"baseline_repeats", &s.BaselineRepeats, baselineCounts()},
-		{"retries", &s.Retries, retryCounts()}, {"deployments", &s.Deployments, deploymentCounts()}} {
-		if v, ok := r.optional(inner, number.key); ok {
-			*number.into, _ = r.whole(v.value, number.key, number.limits)
-		}
-	}
+	r.numbers(inner, s.numbers())
 	if v, ok := r.optional(inner, "seed"); ok {
 		s.Seed = r.seed(v.value)
 	}
 	return s
 }
 
-func blockCounts() Range { return Range{1, MaxBlocks} }
-
-func baselineCounts() Range { return Range{1, maxBaselineRepeats} }
-
-func retryCounts() Range { return Range{0, maxRetries} }
-
-func deploymentCounts() Range { return Range{1, maxDeployments} }
+// numbers are the keys of a schedule that have whole numbers, except its seed.
+func (s *Schedule) numbers() []numberKey {
+	return []numberKey{{"blocks", &s.Blocks, Range{1, MaxBlocks}},
+		{"baseline_repeats", &s.BaselineRepeats, Range{1, maxBaselineRepeats}},
+		{"retries", &s.Retries, Range{0, maxRetries}}, {"deployments", &s.Deployments, Range{1, maxDeployments}}}
+}
 
 func (r *reader) seed(n *yaml.Node) uint64 {
 	const hint = "write 0 to 18446744073709551615; 0, or no seed, draws one"

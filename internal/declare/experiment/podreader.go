@@ -155,9 +155,7 @@ func (r *reader) pod(p *Pod, f fields) {
 	if v, ok := r.optional(f, "hostNetwork"); ok {
 		p.HostNetwork = r.truth(v.value, "hostNetwork")
 	}
-	if v, ok := r.optional(f, "port"); ok {
-		p.Port, _ = r.whole(v.value, "port", ports())
-	}
+	r.numbers(f, portKey(&p.Port))
 	p.Tools = r.hostTools(f)
 	if selected := p.NodeSelector[osLabel]; slices.Contains(podSystems(), selected) {
 		p.OS = selected

@@ -203,7 +203,7 @@ func (r *reader) resources(v field) {
 			if !r.isKey(name) {
 				continue
 			}
-			r.checked(name, key, checkQualified(name.Value))
+			r.check(f, func(c *checker) { c.refuse(atKey(key, name.Value), checkQualified(name.Value)) })
 			if r.isScalar(value, name.Value, "500m") && !amount.MatchString(value.Value) {
 				r.wrong(value, "write, for example, 2, 500m or 256Mi", "%s: %s is no quantity of Kubernetes",
 					name.Value, quote(value.Value))

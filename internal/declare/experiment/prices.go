@@ -3,8 +3,6 @@ package experiment
 import (
 	"math"
 	"strconv"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // A Price is what an hour of something costs.
@@ -26,8 +24,7 @@ func (r *reader) prices(v field) (all []Price) {
 	if !r.isMapping(v.value, "prices") {
 		return nil
 	}
-	if n := len(v.value.Content) / 2; n > maxPrices {
-		r.wrong(v.key, "at most "+strconv.Itoa(maxPrices), "there are %d prices", n)
+	if !r.most(v.key, "prices", len(v.value.Content)/2, maxPrices) {
 		return nil
 	}
 	lines := map[string]int{}
@@ -40,13 +37,19 @@ func (r *reader) prices(v field) (all []Price) {
 			continue
 		}
 		lines[key.Value] = key.Line
-		r.checked(key, "prices", checkResource(key.Value))
 		hourly, err := strconv.ParseFloat(value.Value, 64)
-		if value.Kind != yaml.ScalarNode || err != nil || !(hourly >= 0 && hourly <= maxHourly) || math.Signbit(hourly) {
-			r.wrong(value, "write US dollars for an hour, for example 0.108", "%s has no price", quote(key.Value))
-			continue
+		if err != nil {
+			hourly = -1 // no price, which the check reports
 		}
 		all = append(all, Price{key.Value, hourly})
 	}
 	return all
+}
+
+// check checks a price.
+func (p Price) check(c *checker) {
+	c.refuse(atKey("prices", p.Of), checkResource(p.Of))
+	if !(p.Hourly >= 0 && p.Hourly <= maxHourly) || math.Signbit(p.Hourly) {
+		c.wrong(value("prices", p.Of), "write US dollars for an hour, for example 0.108", "%s has no price", quote(p.Of))
+	}
 }

@@ -181,9 +181,7 @@ func (r *reader) retry(v field) Retry {
 	if one, ok := r.optional(inner, "wait"); ok {
 		t.Wait, _ = quantity(r, one.value, "wait", "1m", ParseDuration)
 	}
-	if one, ok := r.optional(inner, "attempts"); ok {
-		t.Attempts, _ = r.whole(one.value, "attempts", attemptCounts())
-	}
+	r.numbers(inner, t.numbers())
 	return t
 }
 
@@ -293,15 +291,16 @@ func (p *Provision) check(c *checker) {
 	if !c.strict {
 		return
 	}
+	for _, price := range p.Prices {
+		price.check(c)
+	}
 	c.texts(p.texts())
 	c.spans(value("ttl"), "ttl", p.TTL, minTTL, maxTTL)
 	if p.Retry.Wait > maxRetryWait {
 		c.wrong(value("retry", "wait"), "at most "+FormatDuration(maxRetryWait), "wait cannot be %s",
 			FormatDuration(p.Retry.Wait))
 	}
-	if retry := c.in("retry"); p.Retry.Attempts != 0 || retry.given("attempts") {
-		retry.whole(value("attempts"), "attempts", p.Retry.Attempts, attemptCounts())
-	}
+	c.in("retry").numbers(p.Retry.numbers())
 }
 
 // texts are the keys for the folder of what makes the machines.
@@ -310,8 +309,9 @@ func (p *Provision) texts() []textKey {
 		{"cdk", "./cdk", &p.Cdk, checkFolder, false}}
 }
 
-// attemptCounts has room for an attempt with each entry of variables, after the first.
-func attemptCounts() Range { return Range{1, maxChoices} }
+func (t *Retry) numbers() []numberKey {
+	return []numberKey{{"attempts", &t.Attempts, Range{1, maxChoices}}}
+}
 
 // provisionedHosts finds the hosts of a mapping that are declared as provisioned.
 func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {

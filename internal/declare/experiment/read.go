@@ -202,27 +202,6 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// word reads one of the known words.
-func (r *reader) word(n *yaml.Node, what string, known []string) (string, bool) {
-	if !r.isScalar(n, what, known[0]) {
-		return "", false
-	}
-	if !slices.Contains(known, n.Value) {
-		r.wrong(n, Suggest(n.Value, known), "unknown %s %s", what, quote(n.Value))
-		return "", false
-	}
-	return n.Value, true
-}
-
-// name checks the name of an arm, a workload, a layer or the experiment.
-func (r *reader) name(n *yaml.Node, what, name string) bool {
-	if IsName(name) {
-		return true
-	}
-	r.wrong(n, nameRule(), "%s is no name of %s", quote(name), what)
-	return false
-}
-
 // scalar reads a single value as it is written.
 func (r *reader) scalar(n *yaml.Node, what, example string) string {
 	if !r.isScalar(n, what, example) {
@@ -252,24 +231,6 @@ func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
 func (r *reader) most(at *yaml.Node, what string, are, most int) bool {
 	r.check(fields{at: at}, func(c *checker) { c.most(value(), what, are, most) })
 	return are <= most
-}
-
-// integer reads a whole number between lo and hi.
-func (r *reader) integer(n *yaml.Node, what string, lo, hi int64) (int64, bool) {
-	if !r.isScalar(n, what, strconv.FormatInt(max(lo, min(1, hi)), 10)) {
-		return 0, false
-	}
-	bounds := fmt.Sprintf("write %d to %d", lo, hi)
-	value, err := strconv.ParseInt(n.Value, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && (value < lo || value > hi):
-		r.wrong(n, bounds, "%s cannot be %s", what, bare(n.Value))
-		return 0, false
-	case err != nil || n.ShortTag() != "!!int" || strconv.FormatInt(value, 10) != n.Value: // 010 is 8 to some readers
-		r.wrong(n, bounds, "%s must be a plain whole number, not %s", what, quote(n.Value))
-		return 0, false
-	}
-	return value, true
 }
 
 // truth reads true or false.
