@@ -49,10 +49,6 @@ func elementKeys(kind string) []string {
 // parsedArm is an arm and its place in the file.
 type parsedArm struct {
 	Arm
-	// key is the arm's name in the file.
-	key *yaml.Node
-	// layerKeys are where the declared layers stand.
-	layerKeys map[string]*yaml.Node
 	// set is the arm's key set; it has no value if the arm has none.
 	set field
 }
@@ -69,24 +65,14 @@ func (r *reader) arms(f fields) []parsedArm {
 		return nil
 	}
 	var arms []parsedArm
-	lines := make(map[string]int)
-	for key, value := range pairs(v.value) {
-		if !r.isKey(key) {
-			continue
-		}
-		if line, twice := lines[key.Value]; twice {
-			r.wrong(key, "give each arm a name of its own", "arm %s is here twice; the first is in line %d",
-				quote(key.Value), line)
-			continue
-		}
-		lines[key.Value] = key.Line
+	for key, value := range r.entries(v.value, "arm ", "give each arm a name of its own") {
 		arms = append(arms, r.arm(key, value))
 	}
 	return arms
 }
 
 func (r *reader) arm(key, value *yaml.Node) parsedArm {
-	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}, key: key, layerKeys: map[string]*yaml.Node{}}
+	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}}
 	if isNull(value) {
 		r.check(fields{at: key}, a.checkWays)
 		return a
@@ -119,6 +105,7 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	}
 	if expect, ok := r.optional(f, "expect"); ok {
 		r.expect(&a, expect)
+		r.check(f, func(c *checker) { a.checkContradictions(c, r.known.oneMachine(a.Arm)) })
 	}
 	r.check(f, a.check)
 	maps.DeleteFunc(a.Layers, func(_ string, count int) bool { return count == 0 })
@@ -280,16 +267,7 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 	if !r.isMapping(n, "layers") {
 		return
 	}
-	for key, value := range pairs(n) {
-		if !r.isKey(key) {
-			continue
-		}
-		if first, twice := a.layerKeys[key.Value]; twice {
-			r.wrong(key, "keep one of them", "layer %s is here twice; the first is in line %d", quote(key.Value),
-				first.Line)
-			continue
-		}
-		a.layerKeys[key.Value] = key
+	for key, value := range r.entries(n, "layer ", keepOne) {
 		a.Layers[key.Value], _ = r.whole(value, layerCount(key.Value), layerCounts())
 	}
 }

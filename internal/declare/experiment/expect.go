@@ -79,7 +79,6 @@ func (r *reader) expect(a *parsedArm, of field) {
 	if len(of.value.Content) == 0 {
 		r.wrong(of.value, "write, for example, expect: {same-zone: true}, or leave the key out", "expect is empty")
 	}
-	places := map[string]*yaml.Node{}
 	for key := range pairs(of.value) {
 		v, known := f.named[key.Value]
 		if !known || v.key != key {
@@ -90,10 +89,9 @@ func (r *reader) expect(a *parsedArm, of field) {
 			continue
 		}
 		if e, ok := r.expectation(check.Expectation{Name: key.Value}, v.value); ok {
-			a.Expect, places[e.Name] = append(a.Expect, e), key
+			a.Expect = append(a.Expect, e)
 		}
 	}
-	r.contradictions(a, places)
 }
 
 // expectation reads the value of an expectation.
@@ -183,16 +181,10 @@ func (r *reader) expectedFacts(of field) []check.Expectation {
 		return nil
 	}
 	var all []check.Expectation
-	lines := map[string]int{}
-	for key, value := range pairs(of.value) {
-		if !r.isKey(key) || !r.factPath(key) {
+	for key, value := range r.entries(of.value, "", keepOne) {
+		if !r.factPath(key) {
 			continue
 		}
-		if line, twice := lines[key.Value]; twice {
-			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), line)
-			continue
-		}
-		lines[key.Value] = key.Line
 		e, ok := r.expectation(check.Expectation{Name: check.ExpectFact, Path: key.Value}, value)
 		if ok {
 			all = append(all, e)
@@ -225,8 +217,9 @@ func (r *reader) factPath(key *yaml.Node) bool {
 	return false
 }
 
-// contradictions reports expectations that no trial can meet.
-func (r *reader) contradictions(a *parsedArm, places map[string]*yaml.Node) {
+// checkContradictions finds expectations that no trial can meet. oneMachine says that the file shows both sides to be
+// one machine.
+func (a Arm) checkContradictions(c *checker, oneMachine bool) {
 	value := func(name string) (yes, given bool) {
 		for _, e := range a.Expect {
 			if e.Name == name {
@@ -236,37 +229,43 @@ func (r *reader) contradictions(a *parsedArm, places map[string]*yaml.Node) {
 		}
 		return false, false
 	}
+	later := func(names [2]string) string { // in the file
+		at := func(name string) int {
+			return slices.IndexFunc(a.Expect, func(e check.Expectation) bool { return e.Name == name })
+		}
+		if at(names[0]) > at(names[1]) {
+			return names[0]
+		}
+		return names[1]
+	}
 	for _, pair := range [][2]string{
 		{check.ExpectSameZone, check.ExpectDifferentZone}, {check.ExpectSameNode, check.ExpectDifferentNodes},
 	} {
 		same, first := value(pair[0])
 		apart, second := value(pair[1])
 		if first && second && same == apart {
-			at := later(places[pair[0]], places[pair[1]])
-			r.wrong(at, "keep one of them", "%s and %s cannot both be %t", pair[0], pair[1], same)
+			c.wrong(atKey("expect", later(pair)), keepOne, "%s and %s cannot both be %t", pair[0], pair[1], same)
 			return
 		}
 	}
-	oneNode := r.expectsOneNode(a, value)
+	oneMachine = oneMachine && a.hasHosts() && a.Kubernetes == nil
+	oneNode := expectsOneNode(oneMachine, value)
 	for _, zone := range []struct {
 		name  string
 		apart bool
 	}{{check.ExpectSameZone, false}, {check.ExpectDifferentZone, true}} {
 		if yes, given := value(zone.name); given && yes == zone.apart && oneNode != "" {
-			r.wrong(places[zone.name], "leave one of them out", "%s cannot be %t: %s, and a node is in one zone",
+			c.wrong(atKey("expect", zone.name), "leave one of them out", "%s cannot be %t: %s, and a node is in one zone",
 				zone.name, yes, oneNode)
 			return
 		}
-	}
-	if !a.hasHosts() || a.Kubernetes != nil || !r.known.oneMachine(a.Arm) {
-		return
 	}
 	for _, node := range []struct {
 		name  string
 		apart bool
 	}{{check.ExpectSameNode, false}, {check.ExpectDifferentNodes, true}} {
-		if yes, given := value(node.name); given && yes == node.apart {
-			r.wrong(places[node.name], "leave it out, or name another host",
+		if yes, given := value(node.name); given && yes == node.apart && oneMachine {
+			c.wrong(atKey("expect", node.name), "leave it out, or name another host",
 				"%s cannot be %t: client and server are one machine", node.name, yes)
 			return
 		}
@@ -274,23 +273,15 @@ func (r *reader) contradictions(a *parsedArm, places map[string]*yaml.Node) {
 }
 
 // expectsOneNode says why both sides are on one node; empty if they need not be.
-func (r *reader) expectsOneNode(a *parsedArm, value func(string) (yes, given bool)) string {
+func expectsOneNode(oneMachine bool, value func(string) (yes, given bool)) string {
 	if same, given := value(check.ExpectSameNode); given && same {
 		return check.ExpectSameNode + " is true"
 	}
 	if apart, given := value(check.ExpectDifferentNodes); given && !apart {
 		return check.ExpectDifferentNodes + " is false"
 	}
-	if a.hasHosts() && a.Kubernetes == nil && r.known.oneMachine(a.Arm) {
+	if oneMachine {
 		return "client and server are one machine"
 	}
 	return ""
-}
-
-// later returns the node that comes later in the file.
-func later(a, b *yaml.Node) *yaml.Node {
-	if a.Line > b.Line || a.Line == b.Line && a.Column > b.Column {
-		return a
-	}
-	return b
 }

@@ -39,15 +39,16 @@ func (r *reader) hostName(a *parsedArm, f fields, side, example string, into *st
 // hasHosts reports whether an arm names its hosts.
 func (a Arm) hasHosts() bool { return a.Client != "" || a.Server != "" }
 
-// undeclaredLayers reports arms with hosts or pods that do not say what a packet crosses, if other arms do.
-func (r *reader) undeclaredLayers(arms []parsedArm) {
-	with := slices.IndexFunc(arms, func(a parsedArm) bool { return a.Lab != nil || a.LayersDeclared })
+// undeclaredLayers finds arms with hosts or pods that do not say what a packet crosses, if other arms do.
+func undeclaredLayers(c *checker, arms []Arm) {
+	with := slices.IndexFunc(arms, func(a Arm) bool { return a.Lab != nil || a.LayersDeclared })
 	if with < 0 {
 		return
 	}
 	for _, a := range arms {
 		if (a.hasHosts() || a.Kubernetes != nil) && !a.LayersDeclared {
-			r.wrong(a.key, "say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
+			c.wrong(atKey("arms", a.Name),
+				"say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
 				"arm %s declares no layers, and arm %s has some", quote(a.Name), quote(arms[with].Name))
 		}
 	}

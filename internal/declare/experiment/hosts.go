@@ -232,21 +232,11 @@ func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec
 		return nil
 	}
 	var specs []HostSpec
-	lines := map[string]int{}
-	for key, value := range pairs(n) {
-		if !r.isKey(key) {
-			continue
-		}
+	for key, value := range r.entries(n, "host ", "give each host a name of its own") {
 		r.check(fields{at: key}, func(c *checker) { c.name(atKey(), "a host", key.Value) })
 		if r.faulty[key] {
 			continue
 		}
-		if line, twice := lines[key.Value]; twice {
-			r.wrong(key, "give each host a name of its own", "host %s is here twice; the first is in line %d",
-				quote(key.Value), line)
-			continue
-		}
-		lines[key.Value] = key.Line
 		if wanted(key.Value) {
 			specs = append(specs, r.host(key, value))
 		}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -157,23 +156,17 @@ func design(arms []Arm) stats.Design {
 	return d
 }
 
-// separable reports declared layers that the arms cannot tell apart. For layers from paths this is no mistake: the
+// separable finds declared layers that the arms cannot tell apart. For layers from paths this is no mistake: the
 // analysis gives their cost together, and says so.
-func (r *reader) separable(arms []Arm, parsed []parsedArm) {
-	d := design(arms)
-	if len(d.Layers) > maxLayers {
-		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(maxLayers))
-		return
-	}
+func separable(c *checker, d stats.Design) {
 	for _, set := range d.Separate().Inseparable {
-		for _, p := range parsed {
-			i := slices.IndexFunc(set.Layers, func(name string) bool { return p.layerKeys[name] != nil })
-			if i < 0 {
-				continue
+		for _, arm := range d.Arms {
+			in := c.in("arms", arm, "layers")
+			if i := slices.IndexFunc(set.Layers, in.given); i >= 0 {
+				in.wrong(atKey(set.Layers[i]), "add "+set.Missing, "the arms cannot tell the layers %s apart",
+					strings.Join(set.Layers, ", "))
+				break
 			}
-			r.wrong(p.layerKeys[set.Layers[i]], "add "+set.Missing, "the arms cannot tell the layers %s apart",
-				strings.Join(set.Layers, ", "))
-			break
 		}
 	}
 }

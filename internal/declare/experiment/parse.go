@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -87,13 +88,17 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 	if r.count() > before { // layers need the paths
 		return parsed
 	}
-	r.undeclaredLayers(parsed)
 	arms := make([]Arm, len(parsed))
 	for i, p := range parsed {
 		arms[i] = p.Arm
 	}
+	r.check(f, func(c *checker) { undeclaredLayers(c, arms) })
 	deriveLayers(arms)
-	r.separable(arms, parsed)
+	if d := design(arms); len(d.Layers) > maxLayers {
+		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(maxLayers))
+	} else {
+		r.check(f, func(c *checker) { separable(c, d) })
+	}
 	for i := range parsed {
 		parsed[i].Arm = arms[i]
 	}

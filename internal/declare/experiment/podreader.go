@@ -185,17 +185,8 @@ func (r *reader) labels(f fields, key, example string) map[string]string {
 	if !ok || !r.isMapping(v.value, key) {
 		return nil
 	}
-	all, first := map[string]string{}, map[string]int{}
-	for name, value := range pairs(v.value) {
-		if !r.isKey(name) {
-			continue
-		}
-		if line, twice := first[name.Value]; twice {
-			r.wrong(name, "keep one of them", "%s: %s is here twice; the first is in line %d", key, quote(name.Value),
-				line)
-			continue
-		}
-		first[name.Value] = name.Line
+	all := map[string]string{}
+	for name, value := range r.entries(v.value, key+": ", keepOne) {
 		if isNull(value) {
 			r.wrong(name, "write, for example, "+example, "%s: %s has no value", key, quote(name.Value))
 			continue

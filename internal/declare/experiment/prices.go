@@ -27,16 +27,7 @@ func (r *reader) prices(v field) (all []Price) {
 	if !r.most(v.key, "prices", len(v.value.Content)/2, maxPrices) {
 		return nil
 	}
-	lines := map[string]int{}
-	for key, value := range pairs(v.value) {
-		if !r.isKey(key) {
-			continue
-		}
-		if line, twice := lines[key.Value]; twice {
-			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), line)
-			continue
-		}
-		lines[key.Value] = key.Line
+	for key, value := range r.entries(v.value, "", keepOne) {
 		hourly, err := strconv.ParseFloat(value.Value, 64)
 		if err != nil {
 			hourly = -1 // no price, which the check reports

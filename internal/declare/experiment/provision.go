@@ -190,26 +190,17 @@ func (r *reader) moduleVariables(v field, what string) (variables []ModuleVariab
 	if !r.isMapping(v.value, what) {
 		return nil
 	}
-	if n := len(v.value.Content) / 2; n > maxModuleVariables {
-		r.wrong(v.key, "at most "+strconv.Itoa(maxModuleVariables), "there are %d variables", n)
+	if !r.most(v.key, "variables", len(v.value.Content)/2, maxModuleVariables) {
 		return nil
 	}
-	lines := map[string]int{}
-	for key, value := range pairs(v.value) {
-		if !r.isKey(key) {
-			continue
-		}
-		line, twice := lines[key.Value]
+	for key, value := range r.entries(v.value, "", keepOne) {
 		switch {
 		case !IsVariable(key.Value):
 			r.wrong(key, "a variable's name has letters, digits and _", "%s is no name of a variable", quote(key.Value))
 		case strings.HasPrefix(strings.ToLower(key.Value), reservedVariables):
 			r.wrong(key, "use another name: nearfar itself gives the variables "+reservedVariables+"*",
 				"variable %s is nearfar's own", quote(key.Value))
-		case twice:
-			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), line)
 		default:
-			lines[key.Value] = key.Line
 			text, ok := r.moduleValue(value, true)
 			if !ok {
 				r.wrong(value, "give it a text, a number, true or false, a list or a mapping",

@@ -154,6 +154,29 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
+// entries gives the keys of a mapping that are words, with their values, each once. what stands before the key in the
+// message that it is there twice.
+func (r *reader) entries(n *yaml.Node, what, hint string) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		lines := map[string]int{}
+		for key, value := range pairs(n) {
+			if !r.isKey(key) {
+				continue
+			}
+			if line, twice := lines[key.Value]; twice {
+				r.wrong(key, hint, "%s%s is here twice; the first is in line %d", what, quote(key.Value), line)
+				continue
+			}
+			lines[key.Value] = key.Line
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+const keepOne = "keep one of them"
+
 func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
 
 // isKey reports whether a key is plain text. Merge keys and aliases are already reported.
