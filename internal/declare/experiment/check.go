@@ -162,7 +162,7 @@ func (e *Experiment) checkWorkloads(c *checker, tools Tools) map[string]bool {
 	names := map[string]bool{}
 	for i, w := range e.Workloads {
 		if names[w.Name] {
-			c.wrong(value("workloads", item(i)), "give each workload a name of its own", "workload %s is here twice",
+			c.wrong(value("workloads", item(i)), "give each workload a name of its own", "workload %s is there twice",
 				quote(w.Name))
 		}
 		names[w.Name] = true
@@ -184,7 +184,7 @@ func (e *Experiment) checkArms(c *checker, workloads map[string]bool, tools Tool
 	names, layers := map[string]bool{}, map[string]bool{}
 	for i, a := range e.Arms {
 		if names[a.Name] {
-			c.wrong(value("arms", item(i)), "give each arm a name of its own", "arm %s is here twice", quote(a.Name))
+			c.wrong(value("arms", item(i)), "give each arm a name of its own", "arm %s is there twice", quote(a.Name))
 		}
 		names[a.Name] = true
 		in := c.in("arms", a.Name)

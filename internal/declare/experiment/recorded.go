@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,38 +14,29 @@ import (
 //
 // If baseline is empty, it is the first arm. The error says what is wrong, and what would be right.
 func Recorded(name, question, baseline string, arms []string, workloads []Workload) (*Experiment, error) {
-	if !IsName(name) {
-		return nil, fmt.Errorf("%s is no name of a run: %s", quote(name), nameRule())
-	}
+	c := newChecker()
+	c.name(value(), "a run", name)
 	if n := utf8.RuneCountInString(question); n > maxQuestion {
-		return nil, fmt.Errorf("the question has %d characters; at most %d", n, maxQuestion)
+		c.wrong(value(), fmt.Sprintf("at most %d", maxQuestion), "the question has %d characters", n)
 	}
 	e := &Experiment{Name: name, Question: question, Baseline: baseline, Workloads: workloads, Imported: true}
-	for i, arm := range arms {
-		if !IsName(arm) {
-			return nil, fmt.Errorf("%s is no name of an arm: %s", quote(arm), nameRule())
-		}
-		if slices.Contains(arms[:i], arm) {
-			return nil, fmt.Errorf("arm %s is there twice", quote(arm))
-		}
+	for _, arm := range arms {
+		c.name(value(), "an arm", arm)
 		e.Arms = append(e.Arms, Arm{Name: arm, Layers: map[string]int{}})
 	}
+	for _, w := range workloads {
+		c.name(value(), "a workload", w.Name)
+	}
 	switch {
-	case len(arms) == 0:
-		return nil, errors.New("there are no arms")
-	case len(arms) > maxArms:
-		return nil, fmt.Errorf("there are %d arms; at most %d", len(arms), maxArms)
-	case len(workloads) > maxWorkloads:
-		return nil, fmt.Errorf("there are %d workloads; at most %d", len(workloads), maxWorkloads)
-	case baseline == "":
+	case c.count() > 0:
+		return nil, c.err()
+	case baseline == "" && len(arms) > 0:
 		e.Baseline = arms[0]
-	case !slices.Contains(arms, baseline):
+	case !slices.Contains(arms, baseline) && len(arms) > 0:
 		return nil, fmt.Errorf("the baseline %s is no arm: the arms are %s", quote(baseline), strings.Join(arms, ", "))
 	}
-	for _, w := range workloads {
-		if !IsName(w.Name) {
-			return nil, fmt.Errorf("%s is no name of a workload: %s", quote(w.Name), nameRule())
-		}
+	if err := e.Check(); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

@@ -58,16 +58,16 @@ func TestRecorded(t *testing.T) {
 	}{
 		"name": {"=cmd()", "", "", []string{"near"}, nil, `"=cmd()" is no name of a run: letters, digits`},
 		"question": {"zones", strings.Repeat("?", maxQuestion+1), "", []string{"near"}, nil,
-			"1001 characters; at most 1000"},
+			"1001 characters: at most 1000"},
 		"baseline": {"zones", "", "middle", []string{"near", "far"}, nil,
 			`the baseline "middle" is no arm: the arms are near, far`},
 		"arm":      {"zones", "", "", []string{"near", "a\x1b[2J"}, nil, `"a\x1b[2J" is no name of an arm`},
 		"twice":    {"zones", "", "", []string{"near", "far", "near"}, nil, `arm "near" is there twice`},
 		"none":     {"zones", "", "", nil, nil, "there are no arms"},
-		"many":     {"zones", "", "", many, nil, "101 arms; at most 100"},
+		"many":     {"zones", "", "", many, nil, "101 arms: at most 100"},
 		"workload": {"zones", "", "", []string{"near"}, []Workload{{Name: ""}}, `"" is no name of a workload`},
 		"workloads": {"zones", "", "", []string{"near"}, slices.Repeat(workloads, maxWorkloads+1),
-			"101 workloads; at most 100"},
+			"101 workloads: at most 100"},
 		"everything": {"", "", "x", []string{"-"}, nil, `"" is no name of a run`},
 	} {
 		_, err := Recorded(c.name, c.question, c.baseline, c.arms, c.workloads)
