@@ -23,11 +23,7 @@ func (k *Kubernetes) check(c *checker, arm string, tools Tools) {
 			pod.check(c.in(side), side+" of kubernetes of "+arm, tools)
 		}
 	}
-	for _, word := range k.words() {
-		if *word.into != "" || word.name != "nodes" || c.given(word.name) { // one pod needs no nodes
-			c.word(value(word.name), word.name, *word.into, word.known)
-		}
-	}
+	c.words(k.words())
 	if k.Nodes != "" && (k.Client == nil || k.Server == nil) && c.sound("nodes") {
 		c.wrong(atKey("nodes"), "leave nodes out", "nodes is about two pods, and %s has one", arm)
 	}

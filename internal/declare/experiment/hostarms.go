@@ -72,21 +72,17 @@ func (r *reader) oneCPU(w Workload, f fields, a Arm) {
 	if !a.hasHosts() && a.Kubernetes == nil || r.known.oneMachine(a) {
 		return
 	}
-	at := func(f fields) *yaml.Node {
-		if own := f.named["placement"].value; own != nil {
-			return own
+	at := func(path ...string) *yaml.Node {
+		if own, there := f.find(path); there {
+			return own.value
 		}
 		return r.commonPlacement
 	}
 	if w.Placement.Kind == PlacementShared {
-		r.notShared(at(f), a)
+		r.notShared(at("placement"), a)
 	}
 	if w.Background != nil && w.Background.Placement.Kind == PlacementShared {
-		background := fields{named: map[string]field{}}
-		for key, value := range pairs(f.named["background"].value) {
-			background.named[key.Value] = field{key, value}
-		}
-		r.notShared(at(background), a)
+		r.notShared(at("background", "placement"), a)
 	}
 }
 

@@ -276,63 +276,6 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 // what names a host in messages.
 func (h HostSpec) what() string { return "host " + quote(h.Name) }
 
-// A textKey is a key whose value is a text with a rule of its own.
-type textKey struct {
-	name, example string
-	into          *string
-	check         func(string) error
-	// plain says that a text without quotes which YAML reads as a number is the text.
-	plain bool
-}
-
-// texts reads texts.
-func (r *reader) texts(f fields, keys []textKey) {
-	for _, k := range keys {
-		v, ok := r.optional(f, k.name)
-		switch {
-		case !ok:
-		case k.plain:
-			*k.into = r.scalar(v.value, k.name, k.example)
-		default:
-			*k.into, _ = r.text(v.value, k.name, k.example)
-		}
-	}
-}
-
-// texts checks texts.
-func (c *checker) texts(keys []textKey) {
-	for _, k := range keys {
-		if *k.into != "" || c.given(k.name) {
-			c.refuse(value(k.name), k.check(*k.into))
-		}
-	}
-}
-
-// A numberKey is a key whose value is a whole number.
-type numberKey struct {
-	name   string
-	into   *int
-	limits Range
-}
-
-// numbers reads whole numbers.
-func (r *reader) numbers(f fields, keys []numberKey) {
-	for _, k := range keys {
-		if v, ok := r.optional(f, k.name); ok {
-			*k.into, _ = r.whole(v.value, k.name, k.limits)
-		}
-	}
-}
-
-// numbers checks whole numbers. 0 can stand for none where the file does not give it.
-func (c *checker) numbers(keys []numberKey) {
-	for _, k := range keys {
-		if *k.into != 0 || c.given(k.name) {
-			c.whole(value(k.name), k.name, *k.into, k.limits)
-		}
-	}
-}
-
 // texts are the keys of a host that have texts.
 func (h *HostSpec) texts() []textKey {
 	return []textKey{

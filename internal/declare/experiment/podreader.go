@@ -62,11 +62,7 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	if k.Client != nil && k.Server != nil {
 		k.Nodes = NodesDifferent
 	}
-	for _, word := range k.words() {
-		if v, ok := r.optional(f, word.name); ok {
-			*word.into = r.scalar(v.value, word.name, word.known[0])
-		}
-	}
+	r.words(f, k.words())
 	if v, ok := r.optional(f, "service"); ok {
 		k.Service = r.service(v, f.what)
 	}
@@ -88,17 +84,13 @@ func (k *Kubernetes) texts() []textKey {
 	}
 }
 
-// A wordKey is a key whose value is one of some words.
-type wordKey struct {
-	name  string
-	into  *string
-	known []string
-}
-
 // words are the keys of an arm's kubernetes that have words.
 func (k *Kubernetes) words() []wordKey {
-	return []wordKey{{"nodes", &k.Nodes, nodesWords()}, {"through", &k.Through, throughWords()},
-		{"networkPolicy", &k.Policy, policyWords()}}
+	return []wordKey{
+		{"nodes", &k.Nodes, nodesWords(), false}, // one pod needs none
+		{"through", &k.Through, throughWords(), true},
+		{"networkPolicy", &k.Policy, policyWords(), true},
+	}
 }
 
 // service reads what an arm says about its Service.
