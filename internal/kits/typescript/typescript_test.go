@@ -43,7 +43,7 @@ type document struct {
 	Own      Expectation         `json:"own"`
 	Kind     string              `json:"kind"`
 	List     []shared            `json:"list,omitempty"`
-	hidden   int                 // not written
+	hidden   int                 //nolint:unused // the test says that it is not written
 	Left     int                 `json:"-"`
 }
 
