@@ -108,6 +108,9 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 		r.check(f, func(c *checker) { a.checkContradictions(c, r.known.oneMachine(a.Arm)) })
 	}
 	r.check(f, a.check)
+	if mtu, ok := f.find([]string{"lab", "mtu"}); ok && r.faulty[mtu.value] && a.Lab != nil {
+		a.Lab.MTU = DefaultMTU // the workloads have nothing to add
+	}
 	maps.DeleteFunc(a.Layers, func(_ string, count int) bool { return count == 0 })
 	return a
 }

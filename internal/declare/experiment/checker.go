@@ -222,16 +222,18 @@ func (r *reader) check(f fields, rules func(c *checker)) {
 	c.text = &textPart{r, f}
 	rules(c)
 	found := slices.DeleteFunc(*c.found, func(one finding) bool { return !r.sound(f, one.spot) })
-	for _, one := range found {
-		at, there := f.find(one.path)
-		if !there && r.count() > 0 {
-			continue
+	for _, inFile := range []bool{true, false} {
+		for _, one := range found {
+			at, there := f.find(one.path)
+			if there != inFile || !inFile && r.count() > 0 {
+				continue
+			}
+			n := at.value
+			if one.atKey {
+				n = at.key
+			}
+			r.wrong(n, one.hint, "%s", one.message)
 		}
-		n := at.value
-		if one.atKey {
-			n = at.key
-		}
-		r.wrong(n, one.hint, "%s", one.message)
 	}
 }
 

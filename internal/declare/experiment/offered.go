@@ -124,7 +124,7 @@ func stepsDuration(steps []Step) time.Duration {
 
 // checkSteps checks each step, and how long they take together.
 func checkSteps(c *checker, can capability, w Workload) {
-	if len(w.Steps) == 0 && c.given("steps") {
+	if len(w.Steps) == 0 && c.given("steps") && can.Mode == Load {
 		c.wrong(value("steps"), "write, for example, "+stepsExample, "there are no steps")
 	}
 	if len(w.Steps) > maxSteps {

@@ -57,6 +57,9 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Baseline = r.baseline(f, arms)
 	r.commonPlacement = f.named["placement"].value
 	common := r.placement(f)
+	if common != nil {
+		r.check(f, func(c *checker) { common.check(c.in("placement")) })
+	}
 	workloads := r.workloads(f, common)
 	r.sets(arms, workloads, common)
 	for _, a := range arms {
