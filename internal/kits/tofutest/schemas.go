@@ -43,7 +43,8 @@ func NewProviders(t testing.TB) *Providers {
 		t.Fatal(err)
 	}
 	system := runtime.GOOS + "_" + runtime.GOARCH
-	program := filepath.Join(provider, "nearfar.test", "tests", "stand", "1.0.0", system, "terraform-provider-stand_v1.0.0")
+	program := filepath.Join(provider, "nearfar.test", "tests", "stand", "1.0.0", system,
+		"terraform-provider-stand_v1.0.0")
 	mirror := filepath.Join(p.Folder, "mirror")
 	for kind, version := range versions {
 		name := fmt.Sprintf("registry.opentofu.org/hashicorp/%s/%s/%s/terraform-provider-%[1]s_v%[2]s", kind,

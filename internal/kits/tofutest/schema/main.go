@@ -1,9 +1,10 @@
 // Command schema is a provider of OpenTofu and Terraform for tests. Its cloud is a folder: a resource is a file in it.
 //
-// The name of the program says which provider it is. terraform-provider-stand_v1.0.0 makes machines that no real provider
-// has (see stand). All others have the resources and arguments of a real provider: terraform-provider-azurerm_v5.2.0
-// reads all files azurerm/*.json in the folder that the environment names in NEARFAR_TEST_SCHEMAS. They have the form of
-// `tofu providers schema -json`. NEARFAR_TEST_CLOUD is the folder of the cloud.
+// The name of the program says which provider it is. terraform-provider-stand_v1.0.0 makes machines that no real
+// provider has (see stand). All others have the resources and arguments of a real provider:
+// terraform-provider-azurerm_v5.2.0 reads all files azurerm/*.json in the folder that the environment names in
+// NEARFAR_TEST_SCHEMAS. They have the form of `tofu providers schema -json`. NEARFAR_TEST_CLOUD is the folder of the
+// cloud.
 package main
 
 import (
