@@ -25,7 +25,7 @@ func TestTakes(t *testing.T) {
 	}
 	for want, w := range map[string]experiment.Workload{
 		"unknown tool": {Tool: "nothing"},
-		"must be equal": {Tool: "sockperf", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 65,
+		"as much as it received": {Tool: "sockperf", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 65,
 			Duration: time.Second},
 		"the background: ping cannot run beside": {Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP,
 			Request: 64, Response: 64, Duration: time.Second,
