@@ -43,18 +43,17 @@ type amazon struct {
 func (s *questions) aws(ctx context.Context) {
 	a := &amazon{questions: s, there: map[string]Resource{}, sure: map[string]bool{}}
 	var tagged []Resource
-	cloudtool.Each(
+	tasks := []func(){
 		func() { tagged = a.tagged(ctx) },
 		func() { a.tags(ctx) },
-		func() { a.instances(ctx) },
-		func() { a.volumes(ctx) },
-		func() { a.snapshots(ctx) },
-		func() { a.gateways(ctx) },
-		func() { a.groups(ctx) },
-		func() { a.balancers(ctx) },
-		func() { a.classicBalancers(ctx) },
+		func() { a.balancers(ctx, kindBalancer, "elbv2", "--resource-arns") },
+		func() { a.balancers(ctx, kindClassicBalancer, "elb", "--load-balancer-names") },
 		func() { a.clusters(ctx) },
-	)
+	}
+	for _, list := range a.ec2Lists() {
+		tasks = append(tasks, func() { a.listEC2(ctx, list) })
+	}
+	cloudtool.Each(tasks...)
 	for _, r := range tagged {
 		key := r.Kind + " " + r.ID
 		known, listed := a.there[key]
@@ -177,92 +176,59 @@ func (a *amazon) tags(ctx context.Context) {
 	a.answered(err, ec2Kinds()...)
 }
 
-// filter is the filter of EC2 for the tag.
-func (a *amazon) filter() string { return "Name=tag:" + TagRun + ",Values=" + a.value }
-
-// instances lists machines that are not terminated.
-func (a *amazon) instances(ctx context.Context) {
-	var list struct {
-		Reservations []struct {
-			Instances []struct {
-				InstanceID string
-				Tags       []awsTag
-			}
-		}
-	}
-	err := a.aws(ctx, &list, "ec2", "describe-instances", "--filters", a.filter(),
-		"Name=instance-state-name,Values=pending,running,shutting-down,stopping,stopped")
-	for _, r := range list.Reservations {
-		for _, i := range r.Instances {
-			a.is(owned(kindInstance, i.InstanceID, i.Tags))
-		}
-	}
-	a.answered(err, kindInstance)
+// ec2List is a question to EC2 for the resources of a kind.
+type ec2List struct {
+	kind    string
+	command []string
+	id      func(ec2Resource) string
 }
 
-// volumes lists disks.
-func (a *amazon) volumes(ctx context.Context) {
-	var list struct {
-		All []struct {
-			ID   string `json:"VolumeId"`
-			Tags []awsTag
-		} `json:"Volumes"`
-	}
-	err := a.aws(ctx, &list, "ec2", "describe-volumes", "--filters", a.filter())
-	for _, v := range list.All {
-		a.is(owned(kindVolume, v.ID, v.Tags))
-	}
-	a.answered(err, kindVolume)
+// ec2Resource is a resource of any of these kinds. A snapshot also has the identifier of its volume.
+type ec2Resource struct {
+	InstanceID, VolumeID, SnapshotID, NatGatewayID, GroupName string
+
+	// State is a text, or a mapping for an instance.
+	State any
+	Tags  []awsTag
 }
 
-// snapshots lists copies of disks.
-func (a *amazon) snapshots(ctx context.Context) {
-	var list struct {
-		All []struct {
-			ID   string `json:"SnapshotId"`
-			Tags []awsTag
-		} `json:"Snapshots"`
+// ec2Lists are the lists of what is not deleted: machines that are not terminated, disks, their copies, NAT gateways
+// (AWS deletes failed ones) and placement groups. The ARN of a group has its name, and its tags have its identifier.
+func (a *amazon) ec2Lists() []ec2List {
+	tag := "Name=tag:" + TagRun + ",Values=" + a.value
+	return []ec2List{
+		{kindInstance, []string{"describe-instances", "--filters", tag,
+			"Name=instance-state-name,Values=pending,running,shutting-down,stopping,stopped"},
+			func(r ec2Resource) string { return r.InstanceID }},
+		{kindVolume, []string{"describe-volumes", "--filters", tag},
+			func(r ec2Resource) string { return r.VolumeID }},
+		{kindSnapshot, []string{"describe-snapshots", "--owner-ids", "self", "--filters", tag},
+			func(r ec2Resource) string { return r.SnapshotID }},
+		{kindGateway, []string{"describe-nat-gateways", "--filter", tag, "Name=state,Values=pending,available,deleting"},
+			func(r ec2Resource) string { return r.NatGatewayID }},
+		{kindGroup, []string{"describe-placement-groups", "--filters", tag},
+			func(r ec2Resource) string { return r.GroupName }},
 	}
-	err := a.aws(ctx, &list, "ec2", "describe-snapshots", "--owner-ids", "self", "--filters", a.filter())
-	for _, v := range list.All {
-		a.is(owned(kindSnapshot, v.ID, v.Tags))
-	}
-	a.answered(err, kindSnapshot)
 }
 
-// gateways lists NAT gateways that are not deleted. Failed ones are deleted by AWS.
-func (a *amazon) gateways(ctx context.Context) {
-	var list struct {
-		All []struct {
-			ID   string `json:"NatGatewayId"`
-			Tags []awsTag
-		} `json:"NatGateways"`
+// listEC2 notes the resources of a list.
+func (a *amazon) listEC2(ctx context.Context, list ec2List) {
+	var lists struct { // the answer has one of them
+		Reservations                                     []struct{ Instances []ec2Resource }
+		Volumes, Snapshots, NatGateways, PlacementGroups []ec2Resource
 	}
-	err := a.aws(ctx, &list, "ec2", "describe-nat-gateways", "--filter", a.filter(),
-		"Name=state,Values=pending,available,deleting")
-	for _, g := range list.All {
-		a.is(owned(kindGateway, g.ID, g.Tags))
+	err := a.aws(ctx, &lists, append([]string{"ec2"}, list.command...)...)
+	all := slices.Concat(lists.Volumes, lists.Snapshots, lists.NatGateways, lists.PlacementGroups)
+	for _, r := range lists.Reservations {
+		all = append(all, r.Instances...)
 	}
-	a.answered(err, kindGateway)
-}
-
-// groups lists placement groups. Their ARN has their name, and their tags have their identifier.
-func (a *amazon) groups(ctx context.Context) {
-	var list struct {
-		All []struct {
-			Name  string `json:"GroupName"`
-			State string
-			Tags  []awsTag
-		} `json:"PlacementGroups"`
-	}
-	err := a.aws(ctx, &list, "ec2", "describe-placement-groups", "--filters", a.filter())
-	for _, g := range list.All {
-		if g.State == "deleted" || !slices.Contains(g.Tags, awsTag{TagRun, a.value}) {
+	for _, r := range all {
+		if list.kind == kindGroup && (r.State == "deleted" || !slices.Contains(r.Tags, awsTag{TagRun, a.value})) {
 			continue
 		}
-		a.is(owned(kindGroup, g.Name, g.Tags))
+		a.is(owned(list.kind, list.id(r), r.Tags))
 	}
-	a.answered(err, kindGroup)
+	a.answered(err, list.kind)
 }
 
 const (
@@ -287,44 +253,27 @@ const (
 	kindClassicBalancer = "classic load balancer"
 )
 
-// balancers lists application, network and gateway load balancers. Those of the older kind are asked for apart.
-func (a *amazon) balancers(ctx context.Context) {
+// balancers notes the load balancers of the run that a service has: elbv2 those for applications, networks and
+// gateways, elb those of the first kind. option names load balancers when their tags are asked for.
+func (a *amazon) balancers(ctx context.Context, kind, service, option string) {
 	var list struct {
 		All []struct {
 			ARN string `json:"LoadBalancerArn"`
 		} `json:"LoadBalancers"`
-	}
-	a.balancersOf(ctx, kindBalancer, "elbv2", "--resource-arns", &list, func() (arns []string) {
-		for _, b := range list.All {
-			arns = append(arns, b.ARN)
-		}
-		return arns
-	})
-}
-
-// classicBalancers lists load balancers of the first kind.
-func (a *amazon) classicBalancers(ctx context.Context) {
-	var list struct {
-		All []struct {
+		Classic []struct {
 			Name string `json:"LoadBalancerName"`
 		} `json:"LoadBalancerDescriptions"`
 	}
-	a.balancersOf(ctx, kindClassicBalancer, "elb", "--load-balancer-names", &list, func() (names []string) {
-		for _, b := range list.All {
-			names = append(names, b.Name)
-		}
-		return names
-	})
-}
-
-// balancersOf lists the load balancers of a service into list, whose names are then known, and notes those of the run
-// by their tags. option names load balancers when their tags are asked for.
-func (a *amazon) balancersOf(
-	ctx context.Context, kind, service, option string, list any, names func() []string,
-) {
-	err := a.aws(ctx, list, service, "describe-load-balancers")
+	err := a.aws(ctx, &list, service, "describe-load-balancers")
+	var names []string
+	for _, b := range list.All {
+		names = append(names, b.ARN)
+	}
+	for _, b := range list.Classic {
+		names = append(names, b.Name)
+	}
 	if err == nil {
-		err = a.balancersWithTags(ctx, kind, names(), service, "describe-tags", option)
+		err = a.balancersWithTags(ctx, kind, names, service, "describe-tags", option)
 	}
 	a.answered(err, kind)
 }
