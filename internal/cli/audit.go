@@ -36,9 +36,6 @@ func (o *auditFlags) flags(f *pflag.FlagSet) {
 		"how long a provider may list a deleted resource before it counts as left")
 }
 
-// names are the flags that are about an experiment's machines.
-func (o *auditFlags) names() []string { return []string{"provider", "audit-wait"} }
-
 // auditing says how providers are asked.
 func (o *auditFlags) auditing() (provision.Auditing, error) {
 	how := provision.Auditing{Auditor: audit.Auditor{}, Wait: o.wait}

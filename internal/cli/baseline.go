@@ -62,7 +62,7 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 			if _, err := answer.ParseAim(b.resolve); err != nil {
 				return usagef("--resolve: %w", err)
 			}
-			return a.run(cmd.Context(), fileOf(args), o)
+			return a.run(cmd.Context(), argumentOr(args, defaultExperiment), o)
 		},
 	}
 	f := cmd.Flags()

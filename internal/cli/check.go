@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,9 +17,6 @@ import (
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/execution"
 )
-
-// checkFormats lists the formats of check, the default first.
-func checkFormats() []string { return []string{"terminal", "json"} }
 
 func (a *app) checkCommand() *cobra.Command {
 	var format string
@@ -47,18 +43,14 @@ run; 2 wrong usage, or a mistake in the file; 4 as 0, but the facts refute an ex
   nearfar check -f json | jq '.hosts[0].facts.devices'`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(checkFormats(), format) {
-				return usagef("--format %s: use one of %s", format, strings.Join(checkFormats(), ", "))
+			if !slices.Contains(resultFormats(), format) {
+				return usagef("--format %s: use one of %s", format, strings.Join(resultFormats(), ", "))
 			}
 			isFile := len(args) > 0 && namesFile(args[0])
-			if !isFile {
-				for _, flag := range []string{"set", "hosts", "kubeconfig"} {
-					if cmd.Flags().Changed(flag) {
-						return usagef("--%s is about an experiment file: name the FILE", flag)
-					}
-				}
-			}
+			flag := given(cmd.Flags().Changed, "set", "hosts", "kubeconfig")
 			switch {
+			case !isFile && flag != "":
+				return usagef("--%s is about an experiment file: name the FILE", flag)
 			case len(args) == 0 && cmd.Flags().Changed("ssh-config"):
 				return usagef("--ssh-config is about hosts that ssh reaches: name a FILE or a HOST")
 			case len(args) == 0:
@@ -73,7 +65,7 @@ run; 2 wrong usage, or a mistake in the file; 4 as 0, but the facts refute an ex
 	sshConfigFlag(cmd.Flags(), &o.SSHConfig)
 	kubeconfigFlag(cmd.Flags(), &o.Kubeconfig)
 	cmd.Flags().StringVarP(&format, "format", "f", "terminal",
-		"form of the result: "+strings.Join(checkFormats(), ", "))
+		"form of the result: "+strings.Join(resultFormats(), ", "))
 	return cmd
 }
 
@@ -160,9 +152,7 @@ func (a *app) checkFile(
 
 func (a *app) printChecked(c checked, format string) error {
 	if format == "json" {
-		out := json.NewEncoder(a.data())
-		out.SetIndent("", "  ")
-		return out.Encode(c)
+		return a.writeJSON(c)
 	}
 	var text strings.Builder
 	for i, h := range c.Hosts {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 	"nearfar/internal/cloud/provision"
 	"nearfar/internal/declare/experiment"
 )
-
-func checkUpFormats() []string { return []string{"terminal", "json"} }
 
 // checkedUp is what up --check prints as JSON; its keys are stable.
 type checkedUp struct {
@@ -50,9 +47,7 @@ func (a *app) checkUp(ctx context.Context, file string, e *experiment.Experiment
 	all.Hourly, all.AtLeast = plan.Cost.Hourly()
 	all.AtLeast = all.AtLeast || plan.Script != "" || !plan.Cost.Known()
 	if format == "json" {
-		out := json.NewEncoder(a.data())
-		out.SetIndent("", "  ")
-		err = out.Encode(all)
+		err = a.writeJSON(all)
 	} else {
 		a.printChecks(all, plan, e.Provision.TTL)
 	}

@@ -60,11 +60,12 @@ Exit codes: 0 compared; 1 nothing is comparable, or a failure; 2 wrong usage.`,
 				return err
 			}
 			defer done()
-			write := a.writeReport
 			if o.format == formatHTML {
-				write = a.writeComparePage
+				err = a.writeSides(c.Answer(), nil, o)
+			} else {
+				err = a.writeReport(c.Answer(), o)
 			}
-			if err := write(c.Answer(), o); err != nil {
+			if err != nil {
 				return err
 			}
 			if !c.Comparable() {
@@ -73,8 +74,7 @@ Exit codes: 0 compared; 1 nothing is comparable, or a failure; 2 wrong usage.`,
 			return nil
 		},
 	}
-	o.flags(cmd.Flags())
+	o.flags(cmd.Flags(), sidesPage)
 	with = newSideFlag(cmd.Flags(), "with", "side B is this `RUN` and all names after it; for several runs a side")
-	o.pagesOfSides(cmd.Flags())
 	return cmd
 }

@@ -76,23 +76,24 @@ func from(words func() []string) cobra.CompletionFunc {
 	}
 }
 
-func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
+// directories offers directories.
+func directories() cobra.CompletionFunc {
+	return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 }
 
-func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
+// yamlFiles offers files that can be experiments.
+func yamlFiles() cobra.CompletionFunc {
+	return cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-func experimentFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// first completes the first argument, and offers nothing for further ones.
+func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, begins)
 	}
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-func yamlFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // formatWords are the forms that each verb can print.
@@ -102,8 +103,8 @@ func formatWords() map[string][]string {
 		"run": page, "baseline": page, "kube": page, "import": page,
 		"report":  append(slices.Clone(page), export.Formats()...),
 		"compare": page, "gate": append(gate.Formats(), formatHTML),
-		"history": report.HistoryFormats(), "validate": validateFormats(), "check": checkFormats(),
-		"ls": lsFormats(), "up": checkUpFormats(),
+		"history": report.HistoryFormats(), "validate": resultFormats(), "check": resultFormats(),
+		"ls": resultFormats(), "up": resultFormats(),
 		"schema": {"json", "markdown"},
 	}
 }
@@ -113,15 +114,16 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format":   from(func() []string { return formatWords()[verb] }),
 		"progress": fixed(progressModes()...), "resume": runDirectories,
-		"out": directories, "path": directories, "tool": from(tool.Formats),
+		"out": directories(), "path": directories(), "tool": from(tool.Formats),
 		"inconclusive": fixed("pass", "fail"), "on-failure": fixed(failureWords()...),
 		"platform": fixed(imagePlatforms()...), "push": cobra.NoFileCompletions, "name": cobra.NoFileCompletions,
-		"hosts": yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
+		"hosts": yamlFiles(), "set": cobra.NoFileCompletions,
+		"ssh-config": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
 	if verb == "kube" {
 		words["tool"] = from(func() []string { return tool.Declared().Names() })
 		words["through"] = fixed(kubeThroughs()...)
-		words["from"] = yamlFiles
+		words["from"] = yamlFiles()
 	}
 	if verb == "baseline" {
 		words["arm"] = armsOfFile
@@ -176,24 +178,18 @@ func engineWords(mode string) map[string]cobra.CompletionFunc {
 
 // verbArguments are what the arguments of a verb can be.
 func verbArguments() map[string]cobra.CompletionFunc {
+	file, directory := first(yamlFiles()), first(directories())
 	return map[string]cobra.CompletionFunc{
-		"run": experimentFiles, "up": experimentFiles, "down": experimentFiles, "ls": cobra.NoFileCompletions,
-		"baseline": experimentFiles, "validate": yamlFiles, "check": experimentFiles,
+		"run": file, "up": file, "down": file, "ls": cobra.NoFileCompletions,
+		"baseline": file, "validate": yamlFiles(), "check": file,
 		"init":    templateArguments,
 		"kube":    cobra.NoFileCompletions,
 		"report":  otherRuns,
 		"compare": sideArguments, "gate": sideArguments,
-		"serve": oneDirectory, "history": oneDirectory, "agent": cobra.NoFileCompletions,
+		"serve": directory, "history": directory, "agent": cobra.NoFileCompletions,
 		"image": cobra.NoFileCompletions, "migrate-pool": cobra.NoFileCompletions,
-		"schema": cobra.NoFileCompletions, "doctor": experimentFiles, "version": cobra.NoFileCompletions,
+		"schema": cobra.NoFileCompletions, "doctor": file, "version": cobra.NoFileCompletions,
 	}
-}
-
-func oneDirectory(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 func templateArguments(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
@@ -205,7 +201,7 @@ func templateArguments(cmd *cobra.Command, args []string, begins string) ([]stri
 		}
 		return fixed(words...)(cmd, args, begins)
 	case 1:
-		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		return yamlFiles()(cmd, args, begins)
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
@@ -294,11 +290,8 @@ func isRun(path string) bool {
 // declaredNames offers what the runs of the directory that history is asked about declare.
 func declaredNames(names func(*experiment.Experiment) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
-		directory := "runs"
-		if len(args) > 0 {
-			directory = args[0]
-		}
-		runs := runsIn(strings.TrimRight(directory, `/\`)+string(filepath.Separator), "")
+		directory := strings.TrimRight(argumentOr(args, runsFolder), `/\`)
+		runs := runsIn(directory+string(filepath.Separator), "")
 		var words []string
 		for _, run := range runs[max(0, len(runs)-maxManifests):] { // their names begin with the time: the latest
 			e := experimentOf(run)
@@ -317,11 +310,7 @@ func declaredNames(names func(*experiment.Experiment) []string) cobra.Completion
 
 // armsOfFile offers the arms of the experiment file that the verb is called with.
 func armsOfFile(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
-	file := fileOf(args)
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCompletedFile {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	file := argumentOr(args, defaultExperiment)
 	data, err := files.ReadRegular(file, maxCompletedFile)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

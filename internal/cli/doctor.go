@@ -43,10 +43,8 @@ or a mistake in the file.`,
 			if len(args) > 0 {
 				return a.doctorHosts(cmd.Context(), args[0], &inputs, sshConfig)
 			}
-			for _, flag := range []string{"set", "hosts", "ssh-config"} {
-				if cmd.Flags().Changed(flag) {
-					return usagef("--%s is about the hosts of an experiment file: name the FILE", flag)
-				}
+			if flag := given(cmd.Flags().Changed, "set", "hosts", "ssh-config"); flag != "" {
+				return usagef("--%s is about the hosts of an experiment file: name the FILE", flag)
 			}
 			return a.doctorMachine(cmd.Context())
 		},

@@ -83,11 +83,9 @@ Exit codes: 0 nothing of the file, or of yours, is left; 1 something is left, or
 				return a.downFile(cmd.Context(), args[0], &o)
 			}
 			if o.expired {
-				for _, flag := range append(o.audit.names(), "audit", "run", "all", "kubeconfig", "context", "namespace",
-					"owner", "hosts") {
-					if cmd.Flags().Changed(flag) {
-						return usagef("--expired is about the machines of files: give no --%s", flag)
-					}
+				if flag := given(cmd.Flags().Changed, "provider", "audit-wait", "audit", "run", "all", "kubeconfig",
+					"context", "namespace", "owner", "hosts"); flag != "" {
+					return usagef("--expired is about the machines of files: give no --%s", flag)
 				}
 				return a.downExpired(cmd.Context(), &o)
 			}
@@ -97,10 +95,8 @@ Exit codes: 0 nothing of the file, or of yours, is left; 1 something is left, or
 			if o.audit.only || o.audit.run != "" {
 				return usagef("--audit asks about an experiment: name its FILE, or give --run NAME")
 			}
-			for _, flag := range append([]string{"set", "hosts"}, o.audit.names()...) {
-				if cmd.Flags().Changed(flag) {
-					return usagef("--%s is about an experiment file: name the FILE", flag)
-				}
+			if flag := given(cmd.Flags().Changed, "set", "hosts", "provider", "audit-wait"); flag != "" {
+				return usagef("--%s is about an experiment file: name the FILE", flag)
 			}
 			if o.all == o.check {
 				return usagef("name the FILE whose machines are deleted; or, for what runs have left in a Kubernetes " +

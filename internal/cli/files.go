@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -46,6 +47,22 @@ func (a *app) readFile(name string) (data []byte, err error) {
 		return nil, tooLarge
 	}
 	return data, nil
+}
+
+// given is the first of these flags that was given, as changed says; empty for none.
+func given(changed func(flag string) bool, flags ...string) string {
+	if at := slices.IndexFunc(flags, changed); at >= 0 {
+		return flags[at]
+	}
+	return ""
+}
+
+// argumentOr is the first argument, or what a verb takes without one.
+func argumentOr(args []string, otherwise string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return otherwise
 }
 
 // usageArgs makes a wrong number of arguments a usage error.

@@ -87,8 +87,8 @@ claims, unless --allow-unverified is given.`,
 	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what an inconclusive check counts as: pass, fail")
 	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept arms that are not proved to be what they claim: "+
 		"the first line of the result says so, and the exit code is 0")
-	f.StringVarP(&o.report.format, "format", "f", "terminal", "form of the result: "+strings.Join(gate.Formats(), ", "))
-	o.report.pagesOfSides(f)
+	f.StringVarP(&o.report.format, "format", "f", "terminal",
+		"form of the result: "+strings.Join(gate.Formats(), ", ")+sidesPage)
 	f.StringVarP(&o.report.file, "output", "o", "", "write the result to this `FILE` instead of standard output")
 	return cmd
 }

@@ -59,21 +59,15 @@ folder.`,
   nearfar history --experiment overlay --machine bench-1 /srv/runs`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{databaseFlag, pushFlag} {
-				if cmd.Flags().Changed(name) {
-					return usagef("--%s is gone, nearfar has no database: copy the runs of all machines into one "+
-						"folder, and name it: nearfar history FOLDER; -f csv and -f json are for other programs", name)
-				}
+			if gone := given(cmd.Flags().Changed, databaseFlag, pushFlag); gone != "" {
+				return usagef("--%s is gone, nearfar has no database: copy the runs of all machines into one "+
+					"folder, and name it: nearfar history FOLDER; -f csv and -f json are for other programs", gone)
 			}
 			q, err := o.query()
 			if err != nil {
 				return &usageError{err}
 			}
-			dir := runsFolder
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			return a.history(cmd.Context(), dir, o, q)
+			return a.history(cmd.Context(), argumentOr(args, runsFolder), o, q)
 		},
 	}
 	f := cmd.Flags()

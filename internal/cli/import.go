@@ -89,8 +89,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 	f.BoolVar(&o.run.Paired, "paired", false,
 		"with --run: pair the first trials of all arms, then the second ones, and so on")
 	f.StringVar(&o.run.out, "out", runsFolder, "with --run: directory in which the run directory is made")
-	o.run.report.flags(f)
-	o.run.report.pages(f)
+	o.run.report.flags(f, chartsPage)
 	return cmd
 }
 
@@ -103,10 +102,9 @@ func (o *importOptions) checkTogether(cmd *cobra.Command) error {
 	if run && o.json {
 		return errors.New("--json prints trials, and --run prints the answer: with --run write -f json")
 	}
-	for _, name := range []string{"baseline", "question", "workload", "paired", "out", "format", "output"} {
-		if !run && cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s goes with --run", name)
-		}
+	flag := given(cmd.Flags().Changed, "baseline", "question", "workload", "paired", "out", "format", "output")
+	if flag != "" && !run {
+		return fmt.Errorf("--%s goes with --run", flag)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -13,9 +12,7 @@ import (
 // printTrials prints trials as a table or as JSON.
 func (a *app) printTrials(trials []result.Trial, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(a.data())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"trials": trials})
+		return a.writeJSON(map[string]any{"trials": trials})
 	}
 	if len(trials) == 0 {
 		return nil

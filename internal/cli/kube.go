@@ -58,10 +58,8 @@ The exit codes are those of run.`,
   nearfar kube --from netperf.yml --print > experiment.yaml`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, flag := range []string{"tool", "duration"} {
-				if o.from != "" && cmd.Flags().Changed(flag) {
-					return usagef("--%s: the file of --from says what is measured", flag)
-				}
+			if flag := given(cmd.Flags().Changed, "tool", "duration"); flag != "" && o.from != "" {
+				return usagef("--%s: the file of --from says what is measured", flag)
 			}
 			if cmd.Flags().Changed("blocks") && (o.blocks < 1 || o.blocks > experiment.MaxBlocks) {
 				return usagef("--blocks %d: must be from 1 to %d", o.blocks, experiment.MaxBlocks)
@@ -102,9 +100,8 @@ The exit codes are those of run.`,
 		"print the schedule, each command line and the duration; measure nothing")
 	f.BoolVar(&o.run.force, "force", false, "measure also if the blocks are too few to show any difference")
 	f.StringVar(&o.run.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
-	o.run.report.flags(f)
+	o.run.report.flags(f, chartsPage)
 	o.run.report.resolveFlag(f)
-	o.run.report.pages(f)
 	return cmd
 }
 

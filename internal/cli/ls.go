@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,8 +13,6 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/cloud/provision"
 )
-
-func lsFormats() []string { return []string{"terminal", "json"} }
 
 func (a *app) lsCommand() *cobra.Command {
 	var format string
@@ -30,13 +27,13 @@ Exit codes: 0 the list is printed; 1 a record cannot be read; 2 wrong usage.`,
   nearfar ls -f json | jq -r '.machines[] | select(.overdue) | .file'`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			if !slices.Contains(lsFormats(), format) {
-				return usagef("--format %s: use one of %s", format, strings.Join(lsFormats(), ", "))
+			if !slices.Contains(resultFormats(), format) {
+				return usagef("--format %s: use one of %s", format, strings.Join(resultFormats(), ", "))
 			}
 			return a.list(format)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "format", "f", "terminal", "form of the result: "+strings.Join(lsFormats(), ", "))
+	cmd.Flags().StringVarP(&format, "format", "f", "terminal", "form of the result: "+strings.Join(resultFormats(), ", "))
 	return cmd
 }
 
@@ -60,9 +57,7 @@ func (a *app) list(format string) error {
 		all.Machines = append(all.Machines, listedMachine{r, time.Now().After(r.Until)})
 	}
 	if format == "json" {
-		out := json.NewEncoder(a.data())
-		out.SetIndent("", "  ")
-		return errors.Join(append(problems, out.Encode(all))...)
+		return errors.Join(append(problems, a.writeJSON(all))...)
 	}
 	if len(records) == 0 {
 		fmt.Fprintln(a.stdout, "Nothing is up.")

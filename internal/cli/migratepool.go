@@ -193,11 +193,9 @@ func (a *app) continuePool(ctx context.Context, o *poolOptions) error {
 	if o.resume && o.undo {
 		return usagef("give one of --resume and --undo; --undo also goes on with an undo that was interrupted")
 	}
-	for _, flag := range []string{"resource-group", "cluster", "subscription", "to", "new", "vm-size", "to-selector",
-		"keep-old", "dry-run", "accept-differences"} {
-		if o.changed(flag) {
-			return usagef("--%s is for a new migration: leave it out; --resume and --undo read it from the file", flag)
-		}
+	if flag := given(o.changed, "resource-group", "cluster", "subscription", "to", "new", "vm-size", "to-selector",
+		"keep-old", "dry-run", "accept-differences"); flag != "" {
+		return usagef("--%s is for a new migration: leave it out; --resume and --undo read it from the file", flag)
 	}
 	if err := checkPoolLimits(o); err != nil {
 		return err

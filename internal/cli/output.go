@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,16 @@ import (
 
 	"nearfar/internal/base/clean"
 )
+
+// resultFormats are the formats of verbs whose result is not an answer, the default first.
+func resultFormats() []string { return []string{"terminal", "json"} }
+
+// writeJSON writes a result for programs.
+func (a *app) writeJSON(result any) error {
+	encoder := json.NewEncoder(a.data())
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(result)
+}
 
 // checkOutput checks that the file of a flag can be written, before anything is measured or read, and without changing
 // it. "-" means standard output, as if the flag were not given.

@@ -23,12 +23,12 @@ type reportOptions struct {
 	// resolve is the text of --resolve. aim is its value.
 	resolve string
 	aim     *answer.Aim
-	// html says that the verb has formatHTML.
-	html bool
 }
 
-func (o *reportOptions) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.format, "format", "f", "terminal", "form of the answer: "+strings.Join(report.Formats(), ", "))
+// flags adds the flags. page is chartsPage or sidesPage.
+func (o *reportOptions) flags(f *pflag.FlagSet, page string) {
+	f.StringVarP(&o.format, "format", "f", "terminal",
+		"form of the answer: "+strings.Join(report.Formats(), ", ")+page)
 	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
 }
 
@@ -49,27 +49,20 @@ func (o *reportOptions) readAim() (err error) {
 	return nil
 }
 
-// formats are the formats of the answer that the verb has.
-func (o *reportOptions) formats() []string {
-	if o.html {
-		return append(report.Formats(), formatHTML)
-	}
-	return report.Formats()
-}
-
 // check refuses an unknown format and an output that cannot be written, before anything is measured.
 func (o *reportOptions) check() error {
 	if err := checkOutput("-o", &o.file); err != nil {
 		return err
 	}
-	if o.html && o.format == formatHTML {
+	if o.format == formatHTML {
 		return page.Built()
 	}
 	if slices.Contains(export.Formats(), o.format) {
 		return usagef("--format %s: only `nearfar report` has it, see `nearfar report --help`", o.format)
 	}
 	if !slices.Contains(report.Formats(), o.format) {
-		return usagef("--format %s: use one of %s", o.format, strings.Join(o.formats(), ", "))
+		return usagef("--format %s: use one of %s", o.format,
+			strings.Join(append(report.Formats(), formatHTML), ", "))
 	}
 	return nil
 }
@@ -126,9 +119,8 @@ Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory
 			return nil
 		},
 	}
-	o.flags(cmd.Flags())
+	o.flags(cmd.Flags(), chartsPage)
 	o.resolveFlag(cmd.Flags())
-	o.pages(cmd.Flags())
 	cmd.Flags().Lookup("format").Usage += "; for other programs: " + strings.Join(export.Formats(), ", ")
 	return cmd
 }

@@ -122,7 +122,7 @@ to continue it.`,
 			if err := watchNeedsPage(o, cmd); err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), fileOf(args), o)
+			return a.run(cmd.Context(), argumentOr(args, defaultExperiment), o)
 		},
 	}
 	f := cmd.Flags()
@@ -157,8 +157,7 @@ func (o *runOptions) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.progress, "progress", progressAuto,
 		"how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
-	o.report.flags(f)
-	o.report.pages(f)
+	o.report.flags(f, chartsPage)
 	o.watch.flags(f)
 }
 
@@ -273,14 +272,6 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 
 // defaultExperiment is the experiment file of verbs that are called without one.
 const defaultExperiment = "experiment.yaml"
-
-// fileOf is the experiment file that the arguments name.
-func fileOf(args []string) string {
-	if len(args) > 0 {
-		return args[0]
-	}
-	return defaultExperiment
-}
 
 // watchNeedsPage refuses --listen without --watch.
 func watchNeedsPage(o runOptions, cmd *cobra.Command) error {

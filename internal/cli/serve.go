@@ -31,11 +31,7 @@ ends it.`,
 			if err := serve.CheckAddress(listen); err != nil {
 				return usagef("--listen %w", err)
 			}
-			dir := runsFolder
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			return a.serve(cmd.Context(), dir, listen)
+			return a.serve(cmd.Context(), argumentOr(args, runsFolder), listen)
 		},
 	}
 	listenFlag(cmd.Flags(), &listen)

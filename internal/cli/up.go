@@ -62,7 +62,7 @@ something would be refused; 2 wrong usage, or a mistake in the file; 130 interru
   nearfar run experiment.yaml && nearfar down experiment.yaml`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.up(cmd.Context(), fileOf(args), &o)
+			return a.up(cmd.Context(), argumentOr(args, defaultExperiment), &o)
 		},
 	}
 	o.make.flags(cmd.Flags())
@@ -70,7 +70,7 @@ something would be refused; 2 wrong usage, or a mistake in the file; 130 interru
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be made; make nothing")
 	cmd.Flags().BoolVar(&o.check, "check", false, "ask the providers what they would refuse; make nothing")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "terminal", "with --check: form of the result: "+
-		strings.Join(checkUpFormats(), ", "))
+		strings.Join(resultFormats(), ", "))
 	cmd.Flags().BoolVar(&o.extend, "extend", false, "renew the time until which the machines are meant to exist")
 	return cmd
 }
@@ -81,8 +81,8 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 		return err
 	}
 	switch {
-	case !slices.Contains(checkUpFormats(), o.format):
-		return usagef("--format %s: use one of %s", o.format, strings.Join(checkUpFormats(), ", "))
+	case !slices.Contains(resultFormats(), o.format):
+		return usagef("--format %s: use one of %s", o.format, strings.Join(resultFormats(), ", "))
 	case o.format != "terminal" && !o.check:
 		return usagef("--format goes with --check")
 	case o.check && (o.extend || o.dryRun || o.make.yes):

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,9 +12,6 @@ import (
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/tool"
 )
-
-// validateFormats lists the formats of validate, the default first.
-func validateFormats() []string { return []string{"terminal", "json"} }
 
 func (a *app) validateCommand() *cobra.Command {
 	var format string
@@ -38,8 +34,8 @@ Exit codes: 0 all files are valid; 2 a file has mistakes, or wrong usage.`,
   nearfar validate -f json experiment.yaml | jq .files[0].experiment.trials`,
 		Args: usageArgs(cobra.ArbitraryArgs),
 		RunE: func(_ *cobra.Command, files []string) error {
-			if !slices.Contains(validateFormats(), format) {
-				return usagef("--format %s: use one of %s", format, strings.Join(validateFormats(), ", "))
+			if !slices.Contains(resultFormats(), format) {
+				return usagef("--format %s: use one of %s", format, strings.Join(resultFormats(), ", "))
 			}
 			if len(files) == 0 {
 				files = []string{defaultExperiment}
@@ -49,7 +45,7 @@ Exit codes: 0 all files are valid; 2 a file has mistakes, or wrong usage.`,
 	}
 	inputs.flags(cmd.Flags())
 	cmd.Flags().StringVarP(&format, "format", "f", "terminal",
-		"form of the result: "+strings.Join(validateFormats(), ", "))
+		"form of the result: "+strings.Join(resultFormats(), ", "))
 	return cmd
 }
 
@@ -105,9 +101,7 @@ func (a *app) validate(files []string, inputs *inputFlags, format string) error 
 		all.Files = append(all.Files, f)
 	}
 	if format == "json" {
-		e := json.NewEncoder(a.data())
-		e.SetIndent("", "  ")
-		if err := e.Encode(all); err != nil {
+		if err := a.writeJSON(all); err != nil {
 			return err
 		}
 	}
