@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -76,10 +77,7 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 
 // apply makes the experiment the comparison of an arm with itself.
 func (b *baselineOptions) apply(e *experiment.Experiment, blocks int) (*experiment.Experiment, error) {
-	arm := b.arm
-	if arm == "" {
-		arm = e.Baseline
-	}
+	arm := cmp.Or(b.arm, e.Baseline)
 	if _, ok := e.Arm(arm); !ok {
 		return nil, usagef("--arm %s: the arms are %s", clean.Line(arm), strings.Join(e.ArmNames(), ", "))
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,10 +92,7 @@ type checked struct {
 
 func (a *app) checkMachine(ctx context.Context, format string) error {
 	f := check.Read(ctx, check.Options{Metadata: true})
-	name := f.Hostname
-	if name == "" {
-		name = "this machine"
-	}
+	name := cmp.Or(f.Hostname, "this machine")
 	return a.printChecked(checked{Nearfar: "v1", Hosts: []deploy.HostFacts{{Host: name, Facts: &f}}}, format)
 }
 

@@ -143,13 +143,10 @@ func named(name, value string) string {
 
 // plural is empty for 0.
 func plural(n int, noun string) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return counted(n, noun)
 }
 
 // size is a number of bytes as text; empty for 0.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/hosts/local"
 	"nearfar/internal/onhost/hostverbs"
 )
 
@@ -121,16 +122,12 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(a.stderr, "nearfar:", err)
-	var usage *usageError
-	var onHost *hostverbs.UsageError
-	var gate *gateError
-	var unproved *unprovedError
 	switch {
-	case errors.As(err, &usage), errors.As(err, &onHost):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*hostverbs.UsageError)):
 		return exitUsage
-	case errors.As(err, &gate):
+	case errors.As(err, new(*gateError)):
 		return exitGate
-	case errors.As(err, &unproved):
+	case errors.As(err, new(*unprovedError)):
 		return exitUnproved
 	}
 	return exitFailed
@@ -193,7 +190,8 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		onHosts.Facts(),
 	)
 	root.AddCommand(a.labCommands()...)
-	root.AddCommand(agentCommands(onHosts)...)
+	// With these, this program is the agent of this machine itself.
+	root.AddCommand(onHosts.AgentServe(local.Verb), onHosts.AgentWork())
 	a.complete(root)
 	helpFor(root, a.stdout)
 	return root

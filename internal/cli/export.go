@@ -27,9 +27,6 @@ func (a *app) export(paths []string, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.file == "" {
-		return write(a.data())
-	}
 	return a.writeWhole(o.file, write)
 }
 
@@ -59,9 +56,12 @@ func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) 
 	return func(w io.Writer) error { return export.OpenMetrics(w, answered) }, nil
 }
 
-// writeWhole writes a file. It removes the file after an error or an interrupt, so that no program reads an incomplete
-// one.
+// writeWhole writes to the named file, or to standard output if the name is "". It removes the file after an error or
+// an interrupt, so that no program reads an incomplete one.
 func (a *app) writeWhole(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(a.data())
+	}
 	f, err := os.Create(name)
 	if err != nil {
 		return err

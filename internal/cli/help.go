@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -58,10 +59,7 @@ func helpFor(root *cobra.Command, stdout io.Writer) {
 		return err
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		about := cmd.Long
-		if about == "" {
-			about = cmd.Short
-		}
+		about := cmp.Or(cmd.Long, cmd.Short)
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", reflow(about, width), usageText(cmd, width))
 	})
 }
@@ -151,7 +149,7 @@ func valueName(f *pflag.Flag) (name, usage string) {
 	switch f.Value.Type() {
 	case "bool":
 		return "", usage
-	case "int", "uint", "int64", "uint64":
+	case "int", "uint64":
 		return "N", usage
 	case "duration":
 		return "DURATION", usage

@@ -147,8 +147,7 @@ func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index,
 		cache = ""
 	}
 	index, err := history.OpenDirectory(ctx, dir, cache, rebuild)
-	var single *history.SingleRunError
-	if errors.As(err, &single) {
+	if errors.As(err, new(*history.SingleRunError)) {
 		return nil, &usageError{err}
 	}
 	return index, err
@@ -157,8 +156,7 @@ func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index,
 // answerHistory queries the index and prints the answer.
 func (a *app) answerHistory(ctx context.Context, index *history.Index, o historyOptions, q history.Query) (err error) {
 	d, err := index.Ask(ctx, q)
-	var nothing *history.NothingError
-	if errors.As(err, &nothing) {
+	if errors.As(err, new(*history.NothingError)) {
 		return &usageError{err}
 	}
 	if err != nil {

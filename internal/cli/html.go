@@ -34,10 +34,7 @@ func (a *app) writePage(ans answer.Answer, o reportOptions) error {
 		return fmt.Errorf("the page of %s: %w", ans.Run, err)
 	}
 	write := func(w io.Writer) error { return page.Write(w, data) }
-	switch {
-	case o.file != "":
-		return a.writeWhole(o.file, write)
-	case isTerminal(a.stdout):
+	if o.file == "" && isTerminal(a.stdout) {
 		name := filepath.Join(ans.Run, "report.html")
 		if err := a.writeWhole(name, write); err != nil {
 			return err
@@ -45,7 +42,7 @@ func (a *app) writePage(ans answer.Answer, o reportOptions) error {
 		_, err := fmt.Fprintln(a.stdout, name)
 		return err
 	}
-	return write(a.data())
+	return a.writeWhole(o.file, write)
 }
 
 // writeGatePage writes the page of a gate with its checks and the answer about the two sides.

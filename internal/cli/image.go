@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"nearfar/internal/hosts/image"
 	"nearfar/internal/onhost/agent/binaries"
 	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/host"
 )
 
 // imageOptions are the flags of image.
@@ -58,9 +60,10 @@ Exit codes: 0 written and pushed; 1 a failure; 2 wrong usage.`,
 }
 
 // imagePlatforms are the platforms of the image.
-func imagePlatforms() []string {
-	var names []string
-	for _, s := range binaries.Systems() {
+func imagePlatforms() []string { return platformNames(binaries.Systems()) }
+
+func platformNames(systems []host.System) (names []string) {
+	for _, s := range systems {
 		names = append(names, s.OS+"/"+s.Arch)
 	}
 	return names
@@ -89,10 +92,7 @@ func (a *app) image(cmd *cobra.Command, o imageOptions) error {
 	}
 	tag := target
 	if o.name != "" || o.push == "" {
-		text := o.name
-		if text == "" {
-			text = image.DefaultName(process.Version())
-		}
+		text := cmp.Or(o.name, image.DefaultName(process.Version()))
 		if tag, err = imageName("name", text, false); err != nil {
 			return err
 		}
@@ -153,23 +153,16 @@ func makeImage(platforms []string) (*image.Image, error) {
 
 // writeImage writes the archive to a file or to standard output, and says what it wrote.
 func (a *app) writeImage(img *image.Image, tag name.Tag, file string) error {
-	write := func(w io.Writer) error { return img.WriteArchive(w, tag) }
-	said := a.stdout
-	var err error
-	if file == "" {
-		said, err = a.stderr, write(a.data())
-	} else {
-		err = a.writeWhole(file, write)
-	}
+	err := a.writeWhole(file, func(w io.Writer) error { return img.WriteArchive(w, tag) })
 	if err != nil {
 		return err
 	}
-	var platforms []string
-	for _, p := range img.Platforms() {
-		platforms = append(platforms, p.OS+"/"+p.Arch)
+	said := a.stdout
+	if file == "" {
+		said = a.stderr
 	}
-	_, noted := fmt.Fprintf(a.stderr, "nearfar: an image for %s, %.1f MB\n", strings.Join(platforms, ", "),
-		float64(img.Size())/1e6)
+	_, noted := fmt.Fprintf(a.stderr, "nearfar: an image for %s, %.1f MB\n",
+		strings.Join(platformNames(img.Platforms()), ", "), float64(img.Size())/1e6)
 	_, err = fmt.Fprintln(said, image.FullName(tag))
 	return errors.Join(noted, err)
 }

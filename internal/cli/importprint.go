@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -60,8 +61,5 @@ func (a *app) printNotes(trials []result.Trial) error {
 
 // orDash returns a text from a file as one line, or "-" if it is empty.
 func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return clean.Line(s)
+	return clean.Line(cmp.Or(s, "-"))
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,16 @@ func untilInterrupted(atOnce func()) (ctx context.Context, stop func()) {
 		close(over)
 		cancel()
 	}
+}
+
+// endSignals are the signals that end a command in order: a run keeps its trials and says how to continue it. A hangup
+// is sent when a terminal or a login is closed. A program that was started with nohup ignores it, and stays so.
+func endSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // untilTwice calls polite at each signal, and atOnce at the second os.Interrupt. It returns after that, or when over is

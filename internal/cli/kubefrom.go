@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -142,10 +143,7 @@ func (p *kubePlan) take(tests []netperfTest) error {
 			}
 			continue
 		}
-		base := experiment.ToName(t.name)
-		if base == "" {
-			base = experiment.ToName(strings.ToLower(t.profile))
-		}
+		base := cmp.Or(experiment.ToName(t.name), experiment.ToName(strings.ToLower(t.profile)))
 		name := base
 		for i := 2; taken[name]; i++ {
 			suffix := "-" + strconv.Itoa(i)

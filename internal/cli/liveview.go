@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,20 +34,12 @@ type look struct{ unicode, color bool }
 // pageTime is how long each page is shown if the terminal has too few lines for everything.
 const pageTime = 6 * time.Second
 
-// The colours of the view. They repeat what the text says.
-const (
-	liveBold   = clean.Bold
-	liveGreen  = clean.Green
-	liveYellow = clean.Yellow
-	liveCyan   = clean.Cyan
-	livePlain  = clean.Reset
-)
-
+// paint colours a text. Colours repeat what the text says.
 func (k look) paint(color, text string) string {
 	if !k.color || color == "" || text == "" {
 		return text
 	}
-	return color + text + livePlain
+	return color + text + clean.Reset
 }
 
 func (k look) ellipsis() string {
@@ -90,7 +83,7 @@ func (s liveState) head(width, room int, page string, now time.Time, k look) []s
 		if s.experiment.Question != "" {
 			title += ": " + s.experiment.Question
 		}
-		lines = append(lines, k.paint(liveBold, ansi.Truncate(shortLine(title), width, k.ellipsis())))
+		lines = append(lines, k.paint(clean.Bold, ansi.Truncate(shortLine(title), width, k.ellipsis())))
 	}
 	lines = append(lines, s.status(width, page, now, k)...)
 	if room >= 4 {
@@ -140,11 +133,8 @@ func (s liveState) bar(width int, k look) string {
 	if k.unicode {
 		full, empty = "█", "░"
 	}
-	n := 0
-	if s.total > 0 {
-		n = min(width, width*s.done/s.total)
-	}
-	return k.paint(liveGreen, strings.Repeat(full, n)) + strings.Repeat(empty, width-n)
+	n := min(width, width*s.done/max(s.total, 1))
+	return k.paint(clean.Green, strings.Repeat(full, n)) + strings.Repeat(empty, width-n)
 }
 
 func (s liveState) current(now time.Time) string {
@@ -184,7 +174,7 @@ func (s liveState) foot(most, width int, k look) []string {
 	}
 	lines = lines[:min(len(lines), most)]
 	for i := range lines {
-		lines[i] = k.paint(liveYellow, ansi.Truncate(shortLine(lines[i]), width, k.ellipsis()))
+		lines[i] = k.paint(clean.Yellow, ansi.Truncate(shortLine(lines[i]), width, k.ellipsis()))
 	}
 	if len(lines) > 0 && len(lines) < most {
 		lines = append([]string{""}, lines...)
@@ -258,21 +248,12 @@ func tableOf(w interim.Workload, width, blocks int, k look) liveTable {
 	for _, layout := range liveLayouts() {
 		layout.spark = min(layout.spark, blocks)
 		lines = linesOf(w, layout, k)
-		if fitsWidth(lines, width) {
+		if !slices.ContainsFunc(lines, func(line string) bool { return ansi.StringWidth(line) > width }) {
 			break
 		}
 	}
 	head := []string{captionOf(w), lines[0]}
 	return liveTable{head, lines[1:]}
-}
-
-func fitsWidth(lines []string, width int) bool {
-	for _, line := range lines {
-		if ansi.StringWidth(line) > width {
-			return false
-		}
-	}
-	return true
 }
 
 func captionOf(w interim.Workload) string {
@@ -316,7 +297,7 @@ func linesOf(w interim.Workload, layout liveLayout, k look) []string {
 		add(liveColumn{right: true}, "failed", func(arm interim.Arm) string { return strconv.Itoa(arm.Failed) })
 	}
 	if layout.spark > 0 {
-		add(liveColumn{color: liveCyan}, "blocks", func(arm interim.Arm) string {
+		add(liveColumn{color: clean.Cyan}, "blocks", func(arm interim.Arm) string {
 			return sparkline(arm.Series, layout.spark, k.unicode)
 		})
 	}

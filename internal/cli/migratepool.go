@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -213,9 +214,7 @@ func (a *app) continuePool(ctx context.Context, o *poolOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.context == "" {
-		o.context = s.Context
-	}
+	o.context = cmp.Or(o.context, s.Context)
 	known := s.ClusterUID
 	m, err := a.openPool(o, s)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -64,12 +65,7 @@ func (p *poolPlan) text() string {
 }
 
 func movingText(m pool.MovingPod) string {
-	parts := []string{m.Namespace + "/" + m.Name}
-	if m.Workload == "" {
-		parts = append(parts, "no controller")
-	} else {
-		parts = append(parts, m.Workload)
-	}
+	parts := []string{m.Namespace + "/" + m.Name, cmp.Or(m.Workload, "no controller")}
 	if m.EmptyDir {
 		parts = append(parts, "emptyDir")
 	}

@@ -30,8 +30,7 @@ func checkOutput(flag string, name *string) error {
 		return nil
 	}
 	wrong := func(err error) error {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return usagef("%s %s: it cannot be written: %w", flag, clean.Line(*name), err)

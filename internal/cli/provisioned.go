@@ -105,8 +105,7 @@ func (a *app) parseMade(
 		return nil, err
 	}
 	made, err := p.Hosts(ctx)
-	var notUp *provision.NotUpError
-	if errors.As(err, &notUp) {
+	if errors.As(err, new(*provision.NotUpError)) {
 		return nil, fmt.Errorf("%s: %w; make them with: nearfar up %s", clean.Line(file), err, clean.Line(file))
 	}
 	if err != nil {
@@ -136,8 +135,7 @@ func (a *app) make(ctx context.Context, file string, e *experiment.Experiment, o
 	if record, readErr := p.Record(); readErr != nil || record == nil || record.State == provision.StateUp {
 		return err // nothing was made, or it was made before
 	}
-	var busy *provision.BusyError
-	if errors.As(err, &busy) || errors.As(err, new(*usageError)) || errors.Is(err, errDeclined) {
+	if errors.As(err, new(*provision.BusyError)) || errors.As(err, new(*usageError)) || errors.Is(err, errDeclined) {
 		return err
 	}
 	if o.onFailure == failureAsk && a.asks() {
@@ -217,15 +215,17 @@ func (a *app) printChanges(w io.Writer, plan provision.Plan, ttl time.Duration) 
 	}
 	fmt.Fprintf(w, "%d to make, %d to change, %d to delete.\n", plan.Add, plan.Change, plan.Remove)
 	printCost(w, plan.Cost, ttl, time.Now())
-	printUnended(w, plan)
+	if clusters := plan.Clusters(); len(clusters) > 0 {
+		fmt.Fprintf(w, "ttl does not end %s: a cluster and its nodes stay, and cost, until nearfar down, or until "+
+			"cron runs nearfar down --expired.\n", clean.Line(strings.Join(clusters, ", ")))
+	}
 }
 
 // destroy deletes machines. It writes to w whether anything was left, and what.
 func (a *app) destroy(ctx context.Context, w io.Writer, file string, p *provision.Project) error {
 	did, err := p.Down(ctx)
 	unknown := printAnswers(w, p.Name(), p.Answers())
-	var left *provision.LeftError
-	if errors.As(err, &left) {
+	if left, ok := errors.AsType[*provision.LeftError](err); ok {
 		printLeftResources(w, left.Resources)
 		return fmt.Errorf("%w\nTry again with: nearfar down %s", err, clean.Line(file))
 	}

@@ -449,10 +449,9 @@ func (a *app) measure(ctx context.Context, r *execution.Run, p *progress, o runO
 		return withResumeHint(r, errors.Join(runErr, err))
 	}
 	defer a.last.take()()
-	var notMade *runner.NotMadeError
 	failed := runErr != nil && !errors.Is(runErr, context.Canceled)
 	lost := errors.Is(runErr, host.ErrLost)
-	if failed && !lost && !errors.As(runErr, &notMade) {
+	if failed && !lost && !errors.As(runErr, new(*runner.NotMadeError)) {
 		return withResumeHint(r, runErr)
 	}
 	ans, err := readReport(r.Path(), o.report.aim)

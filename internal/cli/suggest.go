@@ -57,8 +57,7 @@ func fileHint(word string) string {
 
 // flagError explains the error of a flag. args are all arguments of the program.
 func flagError(cmd *cobra.Command, args []string, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return seeHelp(cmd, fmt.Errorf("--%s %s: %s",
 			invalid.GetFlag().Name, clean.Quote(invalid.GetValue()), wanted(invalid)))
 	}
@@ -90,16 +89,14 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 // wanted says what the value of a flag is to be.
 func wanted(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
-	case "int", "int64", "count":
+	case "int":
 		return "write a whole number, such as 20"
-	case "uint", "uint64":
+	case "uint64":
 		return "write a whole number from 0 on, such as 7"
 	case "duration":
 		return "write a duration, such as 500ms, 30s or 10m"
 	case "bool":
 		return "write true or false"
-	case "float64":
-		return "write a number, such as 0.5"
 	}
 	if cause := errors.Unwrap(e); cause != nil {
 		return cause.Error()
