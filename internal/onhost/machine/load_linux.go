@@ -1,11 +1,9 @@
 package machine
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -43,12 +41,10 @@ func ReadLoad(ctx context.Context) (Load, bool) {
 	if !ok {
 		return Load{}, false
 	}
-	timer := time.NewTimer(busySample)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return Load{}, false
-	case <-timer.C:
+	case <-time.After(busySample):
 	}
 	after, ended, ok := idleTime(cpus)
 	if !ok {
@@ -60,12 +56,8 @@ func ReadLoad(ctx context.Context) (Load, bool) {
 
 // idleTime adds up how long the CPUs had nothing to do since the machine started.
 func idleTime(cpus []int) (idle time.Duration, at time.Time, ok bool) {
-	stat, err := os.ReadFile("/proc/stat")
+	all, err := readCPUTimes()
 	at = time.Now()
-	if err != nil {
-		return 0, at, false
-	}
-	all, err := parseCPUTimes(stat)
 	if err != nil {
 		return 0, at, false
 	}
@@ -82,15 +74,8 @@ func idleTime(cpus []int) (idle time.Duration, at time.Time, ok bool) {
 // parseLoad reads "0.44 1.21 0.67 2/317 26486" (proc(5)): the load average over a minute, and the number of runnable
 // threads.
 func parseLoad(loadavg []byte) (Load, bool) {
-	fields := bytes.Fields(loadavg)
-	if len(fields) < 4 {
-		return Load{}, false
-	}
-	average, err := strconv.ParseFloat(string(fields[0]), 64)
-	running, _, _ := strings.Cut(string(fields[3]), "/")
-	now, nowErr := strconv.Atoi(running)
-	if err != nil || nowErr != nil {
-		return Load{}, false
-	}
-	return Load{Average: average, Running: now}, true
+	var load Load
+	var five, fifteen float64 // minutes
+	_, err := fmt.Sscanf(string(loadavg), "%f %f %f %d/", &load.Average, &five, &fifteen, &load.Running)
+	return load, err == nil
 }

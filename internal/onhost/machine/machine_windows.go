@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -80,24 +78,6 @@ func SetProcessAffinity(process windows.Handle, mask uintptr) error {
 	}
 	return nil
 }
-
-// Pin fails: a process is bound to CPUs before it runs, not a thread.
-func Pin([]int) error { return errors.New("a thread cannot be bound to CPUs on this system") }
-
-// Stolen is not known: Windows does not say what its hypervisor took.
-func Stolen([]int) (time.Duration, bool) { return 0, false }
-
-// CoreToCore is not known.
-func CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
-
-// ReadLoad does not know.
-func ReadLoad(context.Context) (Load, bool) { return Load{}, false }
-
-// A Reader reads the state of this machine.
-type Reader struct{}
-
-// NewReader makes a reader.
-func NewReader() *Reader { return &Reader{} }
 
 // processorTimes is SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION, in units of 100 ns. Microsoft documents DPC and Interrupt
 // as reserved. They are the times in deferred procedure calls, which carry packets, and in interrupts; Kernel contains

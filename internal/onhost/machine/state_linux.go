@@ -28,11 +28,7 @@ func NewReader() *Reader {
 // Read reads the times of all CPUs, and the frequency of some of them. It reads a dozen small files.
 func (r *Reader) Read(cpus, all []int) State {
 	m := State{At: time.Now()}
-	stat, err := os.ReadFile("/proc/stat")
-	if err == nil {
-		m.CPUs, err = parseCPUTimes(stat)
-	}
-	m.Err = err
+	m.CPUs, m.Err = readCPUTimes()
 	m.Ran = readRan(r.ran)
 	for _, c := range all {
 		pid, ok := r.softirqd[c]
@@ -61,6 +57,14 @@ func (r *Reader) Read(cpus, all []int) State {
 		}
 	}
 	return m
+}
+
+func readCPUTimes() (map[int]CPUTimes, error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return nil, err
+	}
+	return parseCPUTimes(stat)
 }
 
 // parseCPUTimes reads the lines "cpuN user nice system idle iowait irq softirq steal ..." of /proc/stat (proc(5)).
@@ -96,41 +100,18 @@ func parseCPUTimes(stat []byte) (map[int]CPUTimes, error) {
 // file has a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=120830218".
 func readPressure(file string) *time.Duration {
 	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil
+	if total, _, ok := parsePressure(b); err == nil && ok {
+		return &total
 	}
-	total, _, ok := parsePressure(b)
-	if !ok {
-		return nil
-	}
-	return &total
+	return nil
 }
 
 func parsePressure(pressure []byte) (total time.Duration, avg10 float64, ok bool) {
-	for line := range bytes.Lines(pressure) {
-		fields := strings.Fields(string(line))
-		if len(fields) == 0 || fields[0] != "some" {
-			continue
-		}
-		for _, field := range fields[1:] {
-			name, value, _ := strings.Cut(field, "=")
-			switch name {
-			case "avg10":
-				percent, err := strconv.ParseFloat(value, 64)
-				if err != nil {
-					return 0, 0, false
-				}
-				avg10 = percent / 100
-			case "total":
-				n, err := strconv.ParseInt(value, 10, 64)
-				if err != nil {
-					return 0, 0, false
-				}
-				total, ok = time.Duration(n)*time.Microsecond, true
-			}
-		}
-	}
-	return total, avg10, ok
+	var ten, sixty, threeHundred float64 // percent of the last seconds
+	var micros int64
+	_, err := fmt.Sscanf(string(pressure), "some avg10=%f avg60=%f avg300=%f total=%d", &ten, &sixty, &threeHundred,
+		&micros)
+	return time.Duration(micros) * time.Microsecond, ten / 100, err == nil
 }
 
 func readNumber(file string) (int, error) {

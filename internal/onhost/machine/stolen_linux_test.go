@@ -12,7 +12,7 @@ cpu10 1 1 1 1 1 0 1 7 0 0
 intr 12345 0 0 0 0 0 0 0 0 0
 `
 
-func TestParseStolen(t *testing.T) {
+func TestMeanStolen(t *testing.T) {
 	for _, c := range []struct {
 		stat string
 		cpus []int
@@ -29,9 +29,10 @@ func TestParseStolen(t *testing.T) {
 		{"", nil, 0, false},
 		{procStat, nil, 0, false},
 	} {
-		got, err := parseStolen([]byte(c.stat), c.cpus)
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("CPUs %v: %v, %v; want %v", c.cpus, got, err, c.want)
+		all, err := parseCPUTimes([]byte(c.stat))
+		got, ok := meanStolen(all, c.cpus)
+		if got != c.want || (err == nil && ok) != c.ok {
+			t.Errorf("CPUs %v: %v, %v, %v; want %v", c.cpus, got, ok, err, c.want)
 		}
 	}
 }

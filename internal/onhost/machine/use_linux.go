@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 )
 
 // ReadUse reads a file schedstat of a process or a thread.
@@ -19,20 +18,12 @@ func ReadUse(file string) (Use, error) {
 }
 
 // parseUse reads "ran delay timeslices", the first two in nanoseconds.
-func parseUse(schedstat []byte) (Use, error) {
-	fields := bytes.Fields(schedstat)
-	if len(fields) != 3 {
-		return Use{}, fmt.Errorf("schedstat: %q", schedstat)
+func parseUse(schedstat []byte) (u Use, err error) {
+	var slices uint64
+	if _, err := fmt.Sscan(string(schedstat), &u.Ran, &u.Delay, &slices); err != nil {
+		return Use{}, fmt.Errorf("schedstat %q: %w", schedstat, err)
 	}
-	ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		return Use{}, fmt.Errorf("schedstat: %w", err)
-	}
-	delay, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return Use{}, fmt.Errorf("schedstat: %w", err)
-	}
-	return Use{time.Duration(ran), time.Duration(delay)}, nil
+	return u, nil
 }
 
 // softirqThreads finds the kernel's threads that carry out software interrupts, by CPU; nil if they are not visible, as
