@@ -59,40 +59,32 @@ func (o Options) check() error {
 // Args are the options as words of a command line that starts with Verb and ends before the program's own words.
 func (o Options) Args() []string {
 	args := []string{Verb}
-	for _, f := range []struct {
-		name     string
-		prefixes []netip.Prefix
-	}{{"--peers", o.Peers}, {"--within", o.Within}} {
-		if len(f.prefixes) > 0 {
-			args = append(args, f.name, JoinPrefixes(f.prefixes))
+	value := func(name, value string) {
+		if value != "" {
+			args = append(args, name, value)
 		}
 	}
-	if len(o.Ports) > 0 {
-		var ports []string
-		for _, p := range o.Ports {
-			ports = append(ports, strconv.Itoa(p))
-		}
-		args = append(args, "--ports", strings.Join(ports, ","))
-	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"--strict", o.Strict}, {"--scratch", o.Scratch}} {
-		if f.set {
-			args = append(args, f.name)
+	flag := func(name string, set bool) {
+		if set {
+			args = append(args, name)
 		}
 	}
-	if o.Congestion != "" {
-		args = append(args, "--congestion", o.Congestion)
-	}
+	value("--peers", JoinPrefixes(o.Peers))
+	value("--within", JoinPrefixes(o.Within))
+	value("--ports", join(o.Ports))
+	flag("--strict", o.Strict)
+	flag("--scratch", o.Scratch)
+	value("--congestion", o.Congestion)
 	return append(args, "--")
 }
 
 // JoinPrefixes writes a list as ParsePrefixes reads it.
-func JoinPrefixes(all []netip.Prefix) string {
+func JoinPrefixes(all []netip.Prefix) string { return join(all) }
+
+func join[T any](all []T) string {
 	var words []string
-	for _, p := range all {
-		words = append(words, p.String())
+	for _, one := range all {
+		words = append(words, fmt.Sprint(one))
 	}
 	return strings.Join(words, ",")
 }
@@ -104,16 +96,21 @@ func ParsePrefixes(text string) ([]netip.Prefix, error) {
 	}
 	var all []netip.Prefix
 	for word := range strings.SplitSeq(text, ",") {
-		p, err := netip.ParsePrefix(word)
-		if ip, e := netip.ParseAddr(word); e == nil && ip.Zone() == "" {
-			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
-		}
+		p, err := ParsePrefix(word)
 		if err != nil {
 			return nil, fmt.Errorf("%.60q: want a network such as 10.0.0.0/24, or an address", word)
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// ParsePrefix reads a network, or an address as the network that has only it.
+func ParsePrefix(word string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(word); err == nil && ip.Zone() == "" {
+		return netip.PrefixFrom(ip, ip.BitLen()), nil
+	}
+	return netip.ParsePrefix(word)
 }
 
 // ParsePorts reads a list of ports as Args writes it.

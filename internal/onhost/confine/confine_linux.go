@@ -76,7 +76,13 @@ func Run(argv []string, o Options, log io.Writer) error {
 // rights is a set of capabilities (capabilities(7)).
 type rights uint64
 
-func (r rights) has(capability int) bool { return r&(1<<capability) != 0 }
+// admin is what setting some congestion controls takes, changingUser what changeUser takes.
+const (
+	admin        rights = 1 << unix.CAP_NET_ADMIN
+	changingUser rights = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE
+)
+
+func (r rights) has(all rights) bool { return r&all == all }
 
 // current are the effective capabilities of this thread; none if they cannot be read.
 func current() rights {
@@ -98,7 +104,7 @@ func neededRights(congestion string) rights {
 	if err == nil && slices.Contains(strings.Fields(string(allowed)), congestion) {
 		return 0
 	}
-	return current() & (1 << unix.CAP_NET_ADMIN)
+	return current() & admin
 }
 
 // changeUser makes this thread's user one of its own, if it is root's. why says why it stays.
@@ -109,12 +115,8 @@ func changeUser(path string) (why string, err error) {
 	if unix.Geteuid() != 0 {
 		return "", nil
 	}
-	has := current()
-	for _, needed := range []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL, unix.CAP_SYS_PTRACE} {
-		if !has.has(needed) {
-			return "it runs as root, but without root's rights: this root cannot watch the processes of other users",
-				nil
-		}
+	if !current().has(changingUser) {
+		return "it runs as root, but without root's rights: this root cannot watch the processes of other users", nil
 	}
 	// Permitted capabilities survive the change of the user only with this.
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
@@ -171,7 +173,7 @@ func dropRights(keep rights) error {
 		!errors.Is(err, unix.EINVAL) { // before Linux 4.3
 		return os.NewSyscallError("prctl(PR_CAP_AMBIENT)", err)
 	}
-	if keep.has(unix.CAP_NET_ADMIN) {
+	if keep.has(admin) {
 		err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_NET_ADMIN, 0, 0)
 		return os.NewSyscallError("prctl(PR_CAP_AMBIENT_RAISE)", err)
 	}
@@ -200,13 +202,8 @@ func Supported() Support {
 	if err := tryFilterSockets(); err != nil {
 		s.Peers = strings.TrimPrefix(err.Error(), ErrUnsupported.Error()+": ")
 	}
-	if unix.Geteuid() == 0 {
-		has := current()
-		for _, needed := range []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL, unix.CAP_SYS_PTRACE} {
-			if !has.has(needed) {
-				s.User = "root's rights are incomplete here"
-			}
-		}
+	if unix.Geteuid() == 0 && !current().has(changingUser) {
+		s.User = "root's rights are incomplete here"
 	}
 	return s
 }
@@ -267,17 +264,12 @@ func restrictFiles(program, scratch string, o Options) error {
 	if !o.Strict {
 		read = append(read, readable()...)
 	}
-	for _, path := range read {
-		if err := r.allow(path, accessRead); err != nil {
-			return err
-		}
-	}
 	// A program of another prefix has its libraries beside its own folder: /opt/x/bin and /opt/x/lib.
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{program, real, filepath.Join(filepath.Dir(real), "..", "lib")} {
+	for _, path := range append(read, program, real, filepath.Join(filepath.Dir(real), "..", "lib")) {
 		if err := r.allow(path, accessRead); err != nil {
 			return err
 		}

@@ -211,11 +211,11 @@ func ServeSockets(o Options) error {
 	if err == nil {
 		err = tryFilter(filter)
 	}
-	answer := []byte{0}
+	started := []byte{0}
 	if err != nil {
-		answer = []byte(err.Error())
+		started = []byte(err.Error())
 	}
-	if _, werr := unix.Write(starter, answer); werr != nil || err != nil {
+	if _, werr := unix.Write(starter, started); werr != nil || err != nil {
 		return errors.Join(err, werr)
 	}
 	_ = unix.Close(starter)
@@ -234,7 +234,7 @@ func ServeSockets(o Options) error {
 		if _, err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&r)); err != nil {
 			continue // whoever asked has ended
 		}
-		give(listener, r, filter)
+		answer(listener, r, filter)
 	}
 }
 
@@ -256,46 +256,42 @@ func receive(from int) (int, error) {
 	return fds[0], nil
 }
 
-// give makes the socket that a program asks for, and answers with its descriptor or with the error.
-func give(listener int, r request, filter []unix.SockFilter) {
-	fail := func(err error) {
+// answer gives a program the socket that it asks for, or the error.
+func answer(listener int, r request, filter []unix.SockFilter) {
+	given, err := give(listener, r, filter)
+	answer := response{id: r.id, value: int64(given)}
+	if err != nil {
 		errno := unix.EACCES
 		_ = errors.As(err, &errno)
-		answer := response{id: r.id, err: -int32(errno)}
-		// An error says that whoever asked has ended.
-		_, _ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer))
+		answer = response{id: r.id, err: -int32(errno)}
 	}
+	// An error says that whoever asked has ended.
+	_, _ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer))
+}
+
+// give makes the socket that a program asks for. The result is the program's descriptor.
+func give(listener int, r request, filter []unix.SockFilter) (given int, err error) {
 	domain, kind, protocol := int(int32(r.data.args[0])), int(int32(r.data.args[1])), int(int32(r.data.args[2]))
 	if plain := kind &^ (unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK); plain != unix.SOCK_STREAM && plain != unix.SOCK_DGRAM {
-		fail(unix.EPERM)
-		return
+		return 0, unix.EPERM
 	}
 	// Filters are there for these, and Landlock's limits for TCP: no Multipath TCP, no SCTP.
 	if protocol != 0 && protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_UDP {
-		fail(unix.EPROTONOSUPPORT)
-		return
+		return 0, unix.EPROTONOSUPPORT
 	}
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
-		fail(err)
-		return
+		return 0, err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if err := attach(fd, filter); err != nil {
-		fail(err)
-		return
+		return 0, err
 	}
 	a := addition{id: r.id, fd: uint32(fd)}
 	if kind&unix.SOCK_CLOEXEC != 0 {
 		a.newFlags = unix.O_CLOEXEC
 	}
-	given, err := control(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
-	if err != nil {
-		fail(err)
-		return
-	}
-	answer := response{id: r.id, value: int64(given)}
-	_, _ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer))
+	return control(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 }
 
 // attach puts the filter on a socket, for good.

@@ -136,10 +136,7 @@ func (o *joinOptions) check() error {
 	}
 	var peers []netip.Prefix
 	for _, text := range o.peers {
-		peer, err := netip.ParsePrefix(text)
-		if ip, e := netip.ParseAddr(text); e == nil && ip.Zone() == "" {
-			peer, err = netip.PrefixFrom(ip, ip.BitLen()), nil
-		}
+		peer, err := confine.ParsePrefix(text)
 		if err != nil {
 			return fmt.Errorf("--peers %q: want a network such as 10.0.0.0/24, or an address", text)
 		}
