@@ -2,7 +2,7 @@ package lab
 
 import (
 	"errors"
-	"fmt"
+	"net"
 	"net/netip"
 )
 
@@ -86,7 +86,7 @@ func (p *plan) addressDomain(nodes []ipNode, first int, ipv6 bool) {
 	for k := 0; k+1 < len(nodes); k++ {
 		n := first + k
 		l, r := nodes[k], nodes[k+1]
-		leftMAC, rightMAC := p.mac(n, 1), p.mac(n, 2)
+		leftMAC, rightMAC := p.mac(byte(n), 1), p.mac(byte(n), 2)
 		ls, rs := &p.Spaces[l.space], &p.Spaces[r.space]
 		left := address{
 			Device: l.right, Prefix: p.segment(n, 1), MAC: leftMAC, Peer: p.segment(n, 2).Addr(), PeerMAC: rightMAC,
@@ -137,26 +137,26 @@ func (p *plan) segment6(n, hostPart int) netip.Prefix {
 }
 
 // mac is a locally administered hardware address for an end of the n-th segment.
-func (p *plan) mac(n, end int) string {
-	return fmt.Sprintf("02:6e:66:%02x:%02x:%02x", p.Index, n, end)
+func (p *plan) mac(n, end byte) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 'n', 'f', byte(p.Index), n, end}
 }
 
 // addressOf is the IPv4 address of a device of the namespace; the zero value if it has none.
 func (s *space) addressOf(device string) netip.Addr {
-	for _, a := range s.Addresses {
-		if a.Device == device {
-			return a.Prefix.Addr()
-		}
-	}
-	return netip.Addr{}
+	return s.addressing(device).Prefix.Addr()
 }
 
 // address6Of is the IPv6 address of a device of the namespace; the zero value if it has none.
 func (s *space) address6Of(device string) netip.Addr {
+	return s.addressing(device).Prefix6.Addr()
+}
+
+// addressing finds what is configured on a device of the namespace; the zero value if nothing is.
+func (s *space) addressing(device string) address {
 	for _, a := range s.Addresses {
-		if a.Device == device && a.Prefix6.IsValid() {
-			return a.Prefix6.Addr()
+		if a.Device == device {
+			return a
 		}
 	}
-	return netip.Addr{}
+	return address{}
 }

@@ -184,11 +184,7 @@ func (a *address) add(h *netlink.Handle) error {
 	if err != nil {
 		return err
 	}
-	mac, err := parseMAC(a.MAC)
-	if err != nil {
-		return err
-	}
-	if err := h.LinkSetHardwareAddr(l, mac); err != nil {
+	if err := h.LinkSetHardwareAddr(l, a.MAC); err != nil {
 		return err
 	}
 	if err := h.AddrAdd(l, &netlink.Addr{IPNet: ipNet(a.Prefix)}); err != nil || !a.Prefix6.IsValid() {
@@ -207,16 +203,12 @@ func (a *address) addNeighbour(h *netlink.Handle) error {
 	if err != nil {
 		return err
 	}
-	mac, err := parseMAC(a.PeerMAC)
-	if err != nil {
-		return err
-	}
 	for _, peer := range []netip.Addr{a.Peer, a.Peer6} {
 		if !peer.IsValid() {
 			continue
 		}
 		err := h.NeighSet(&netlink.Neigh{
-			LinkIndex: l.Attrs().Index, State: netlink.NUD_PERMANENT, IP: ip(peer), HardwareAddr: mac,
+			LinkIndex: l.Attrs().Index, State: netlink.NUD_PERMANENT, IP: ip(peer), HardwareAddr: a.PeerMAC,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", peer, err)

@@ -54,8 +54,7 @@ func between(before, after *time.Duration) *time.Duration {
 	if before == nil || after == nil || *after < *before {
 		return nil
 	}
-	d := *after - *before
-	return &d
+	return new(*after - *before)
 }
 
 // side adds up the ended processes of one side. If the side is pinned, unpinned processes are nearfar's own helpers and

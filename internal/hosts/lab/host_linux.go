@@ -80,7 +80,7 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 		Op: opStart, Arm: h.arm, Space: h.space, Argv: c.Argv, Env: c.Env, CPUs: c.CPUs,
 	}, streams.theirs[:]...)
 	if err != nil {
-		streams.closeOurs()
+		closeAll(streams.ours[:])
 		return nil, h.fail(c.Argv, err)
 	}
 	p := &labProcess{host: h, argv: c.Argv, key: r.Process, started: r.At, done: make(chan struct{})}
@@ -159,56 +159,37 @@ func (h *labHost) Close() error {
 	return nil
 }
 
-// streams are the ends of a process's standard streams.
+// streams are the ends of a process's standard streams: input, output and error.
 type streams struct {
-	theirs         [3]*os.File
-	stdin          *os.File // nearfar writes to it; nil without input
-	stdout, stderr *os.File // nearfar reads from them; nil if the output is discarded
+	theirs [3]*os.File
+	// ours are nearfar's ends of the pipes; nil without input, and for output that is discarded. Closing nil does
+	// nothing.
+	ours [3]*os.File
 }
 
 func openStreams(c host.Cmd) (*streams, error) {
 	s := &streams{}
 	var err error
-	fail := func(err error) (*streams, error) {
-		for _, f := range s.theirs {
-			if f != nil {
-				_ = f.Close()
-			}
-		}
-		s.closeOurs()
-		return nil, err
-	}
 	if len(c.Stdin) > 0 {
-		s.theirs[0], s.stdin, err = os.Pipe()
+		s.theirs[0], s.ours[0], err = os.Pipe()
 	} else {
 		s.theirs[0], err = os.Open(os.DevNull)
 	}
-	if err != nil {
-		return fail(err)
-	}
 	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
-		ours := &s.stdout
-		if i == 1 {
-			ours = &s.stderr
-		}
-		if w != nil {
-			*ours, s.theirs[i+1], err = os.Pipe()
-		} else {
+		switch {
+		case err != nil:
+		case w != nil:
+			s.ours[i+1], s.theirs[i+1], err = os.Pipe()
+		default:
 			s.theirs[i+1], err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		}
-		if err != nil {
-			return fail(err)
-		}
+	}
+	if err != nil {
+		closeAll(s.theirs[:])
+		closeAll(s.ours[:])
+		return nil, err
 	}
 	return s, nil
-}
-
-func (s *streams) closeOurs() {
-	for _, f := range []*os.File{s.stdin, s.stdout, s.stderr} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
 }
 
 // labProcess is nearfar's view of a process in the lab.
@@ -234,31 +215,25 @@ const outputGrace = 200 * time.Millisecond
 func (p *labProcess) run(s *streams, c host.Cmd) {
 	defer close(p.done)
 	var copying sync.WaitGroup
-	var outErr, errErr error
-	for _, o := range []struct {
-		from *os.File
-		to   io.Writer
-		err  *error
-	}{{s.stdout, c.Stdout, &outErr}, {s.stderr, c.Stderr, &errErr}} {
-		if o.from != nil {
-			copying.Go(func() { *o.err = copyOutput(o.to, o.from) })
+	var failed [2]error
+	for i, to := range []io.Writer{c.Stdout, c.Stderr} {
+		if from := s.ours[i+1]; from != nil {
+			copying.Go(func() { failed[i] = copyOutput(to, from) })
 		}
 	}
-	if s.stdin != nil {
+	if stdin := s.ours[0]; stdin != nil {
 		copying.Go(func() {
 			// A process need not read all of its input.
-			_, _ = s.stdin.Write(c.Stdin)
-			_ = s.stdin.Close()
+			_, _ = stdin.Write(c.Stdin)
+			_ = stdin.Close()
 		})
 	}
 	r, err := p.host.lab.call(context.Background(), request{Op: opWait, Process: p.key})
-	for _, f := range []*os.File{s.stdin, s.stdout, s.stderr} {
-		if f != nil {
-			_ = f.SetDeadline(time.Now().Add(outputGrace))
-		}
+	for _, f := range s.ours {
+		_ = f.SetDeadline(time.Now().Add(outputGrace))
 	}
 	copying.Wait()
-	s.closeOurs()
+	closeAll(s.ours[:])
 	p.ended = r.At
 	p.mu.Lock()
 	canceled := p.canceled
@@ -271,8 +246,10 @@ func (p *labProcess) run(s *streams, c host.Cmd) {
 		if canceled != nil {
 			p.err = p.host.fail(p.argv, fmt.Errorf("%w: %w", canceled, p.err))
 		}
-	case outErr != nil || errErr != nil:
-		p.err = p.host.fail(p.argv, fmt.Errorf("writing its output: %w", errors.Join(outErr, errErr)))
+	default:
+		if err := errors.Join(failed[:]...); err != nil {
+			p.err = p.host.fail(p.argv, fmt.Errorf("writing its output: %w", err))
+		}
 	}
 }
 

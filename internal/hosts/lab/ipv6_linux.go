@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -29,10 +30,5 @@ func addIPv6(h *netlink.Handle, l netlink.Link, prefix netip.Prefix) error {
 
 // hasIPv6 says whether any device of the namespace has an IPv6 address.
 func (s *space) hasIPv6() bool {
-	for _, a := range s.Addresses {
-		if a.Prefix6.IsValid() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Addresses, func(a address) bool { return a.Prefix6.IsValid() })
 }

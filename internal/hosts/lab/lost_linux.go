@@ -1,11 +1,12 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -131,14 +132,11 @@ func stateOf(pid int) string {
 
 // gone makes the error of a lost lab: the reason, how the process ended, and the end of its standard error.
 func (l *Lab) gone(why string, ended error) error {
-	var exit interface{ Sys() any }
-	if errors.As(ended, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok {
-			why += " (" + endOf(unix.WaitStatus(status)) + ")"
-		}
+	if exit, ok := errors.AsType[*exec.ExitError](ended); ok {
+		why += " (" + endOf(unix.WaitStatus(exit.Sys().(syscall.WaitStatus))) + ")"
 	}
-	if said := bytes.TrimSpace(l.stderr.bytes()); len(said) > 0 {
-		why += "; its last words: " + string(said)
+	if said := strings.TrimSpace(l.stderr.String()); said != "" {
+		why += "; its last words: " + said
 	}
 	return host.Lost("the lab", why)
 }

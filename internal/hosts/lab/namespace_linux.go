@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 
@@ -110,17 +109,11 @@ func (ns *namespace) do(f func(h *netlink.Handle) error) error {
 
 // enter moves the calling thread into the namespace. The goroutine must be locked to the thread and never unlock it.
 func (ns *namespace) enter() error {
-	if err := unix.Setns(int(ns.file.Fd()), unix.CLONE_NEWNET); err != nil {
-		return os.NewSyscallError("setns", err)
-	}
-	return nil
+	return os.NewSyscallError("setns", unix.Setns(int(ns.file.Fd()), unix.CLONE_NEWNET))
 }
 
-func (ns *namespace) close() {
-	if ns.file != nil {
-		_ = ns.file.Close()
-	}
-}
+// close lets the kernel free the namespace. It does nothing if there is none.
+func (ns *namespace) close() { _ = ns.file.Close() }
 
 // bringUp sets a device up by its name.
 func bringUp(h *netlink.Handle, device string) error {
@@ -129,12 +122,4 @@ func bringUp(h *netlink.Handle, device string) error {
 		return fmt.Errorf("%s: %w", device, err)
 	}
 	return h.LinkSetUp(l)
-}
-
-func parseMAC(s string) (net.HardwareAddr, error) {
-	mac, err := net.ParseMAC(s)
-	if err != nil {
-		return nil, fmt.Errorf("hardware address %q: %w", s, err)
-	}
-	return mac, nil
 }

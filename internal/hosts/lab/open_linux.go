@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ type Lab struct {
 	// lost is closed when the lab cannot be used any more, ended when its init has ended.
 	lost, ended chan struct{}
 	// stderr is the end of the standard error of the init and the wires.
-	stderr *tail
+	stderr *host.Tail
 
 	mu      sync.Mutex
 	closing bool
@@ -48,7 +49,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 		return nil, errorf("%w", err)
 	}
 	l := &Lab{
-		options: o, lost: make(chan struct{}), ended: make(chan struct{}), stderr: &tail{max: 8 << 10},
+		options: o, lost: make(chan struct{}), ended: make(chan struct{}), stderr: host.NewTail(8 << 10),
 		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
 		reader: machine.NewReader(),
 	}
@@ -184,8 +185,7 @@ func (l *Lab) Facts() Facts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.facts
-	f.CPUs = append([]int(nil), f.CPUs...)
-	f.Arms = append([]ArmFacts(nil), f.Arms...)
+	f.CPUs, f.Arms = slices.Clone(f.CPUs), slices.Clone(f.Arms)
 	return f
 }
 
@@ -231,27 +231,4 @@ func Doctor(ctx context.Context) (Facts, error) {
 		return Facts{}, err
 	}
 	return l.Facts(), l.Close()
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu  sync.Mutex
-	b   []byte
-	max int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - t.max; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]byte(nil), t.b...)
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -76,9 +77,9 @@ type tunnel struct {
 type address struct {
 	Device  string
 	Prefix  netip.Prefix
-	MAC     string
+	MAC     net.HardwareAddr
 	Peer    netip.Addr
-	PeerMAC string
+	PeerMAC net.HardwareAddr
 	// Prefix6 and Peer6 are the same for IPv6; the zero values without it.
 	Prefix6 netip.Prefix
 	Peer6   netip.Addr

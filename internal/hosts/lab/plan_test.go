@@ -248,7 +248,7 @@ func TestPlanHoldsTogether(t *testing.T) {
 		// Neighbours know each other, and are on one network.
 		for _, a := range byAddress {
 			peer, ok := byAddress[a.Peer]
-			if !ok || peer.Peer != a.Prefix.Addr() || a.PeerMAC != peer.MAC ||
+			if !ok || peer.Peer != a.Prefix.Addr() || a.PeerMAC.String() != peer.MAC.String() ||
 				a.Prefix.Masked() != peer.Prefix.Masked() {
 				t.Fatalf("%+v and %+v are no neighbours", a, peer)
 			}

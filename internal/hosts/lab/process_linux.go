@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,6 +51,9 @@ type process struct {
 	started time.Time
 	live    machine.Use
 }
+
+// mark is the setting in the environment of the process and of all that it starts.
+func (p *process) mark() string { return marker + "=" + strconv.FormatUint(p.key, 10) }
 
 func newProcessTable() *processTable {
 	return &processTable{byKey: map[uint64]*process{}, byPID: map[int]*process{}}
@@ -144,7 +146,7 @@ func (t *processTable) start(
 		p.key = t.last
 		var err error
 		p.pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
-			Env:   children.MergeEnv(os.Environ(), append(env, marker+"="+strconv.FormatUint(p.key, 10))),
+			Env:   children.MergeEnv(os.Environ(), append(env, p.mark())),
 			Files: fds,
 			// Sessions of their own, as on two machines: the kernel may share CPUs fairly between sessions.
 			Sys: &syscall.SysProcAttr{Setsid: true},
@@ -213,8 +215,7 @@ func (t *processTable) killTree(key uint64) error {
 	if err := t.signal(key, unix.SIGKILL); err != nil {
 		return err
 	}
-	mark := []byte(marker + "=" + strconv.FormatUint(key, 10))
-	err = killAll(func(pid int) bool { return hasEnv(pid, mark) })
+	err = killAll(func(pid int) bool { return hasEnv(pid, p.mark()) })
 	<-p.ended
 	return err
 }
@@ -269,14 +270,8 @@ func ownPID(seen int) int {
 	}
 	for line := range strings.Lines(string(status)) {
 		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			fields := strings.Fields(numbers)
-			if len(fields) == 0 {
-				return 0
-			}
-			pid, err := strconv.Atoi(fields[len(fields)-1])
-			if err != nil {
-				return 0
-			}
+			numbers = strings.TrimSpace(numbers)
+			pid, _ := strconv.Atoi(numbers[strings.LastIndexByte(numbers, '\t')+1:]) // 0 for no number
 			return pid
 		}
 	}
@@ -284,15 +279,10 @@ func ownPID(seen int) int {
 }
 
 // hasEnv says whether a process was started with the setting in its environment. A zombie has no environment.
-func hasEnv(pid int, setting []byte) bool {
+func hasEnv(pid int, setting string) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return false
 	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		if bytes.Equal(kv, setting) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(string(env), "\x00"), setting)
 }

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/listening"
@@ -32,9 +31,8 @@ func (s *initServer) serves(q request) (reply, error) {
 		case <-ctx.Done():
 		}
 	}()
-	mark := []byte(marker + "=" + strconv.FormatUint(p.key, 10))
 	awaited := listening.Request{
-		Protocol: q.Protocol, Port: q.Port, Ours: func(pid int) bool { return hasEnv(pid, mark) },
+		Protocol: q.Protocol, Port: q.Port, Ours: func(pid int) bool { return hasEnv(pid, p.mark()) },
 	}
 	if s.processes.hasFreshProc() {
 		awaited.PID = p.pid
@@ -45,8 +43,7 @@ func (s *initServer) serves(q request) (reply, error) {
 		}
 		return listening.Await(ctx, awaited)
 	})
-	var taken *host.PortTakenError
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*host.PortTakenError](err); ok {
 		return reply{Taken: taken}, err
 	}
 	select {

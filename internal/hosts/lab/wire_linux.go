@@ -48,12 +48,8 @@ const (
 	receiveBatch = 4
 )
 
-// wireConfig is the first line on the process's standard input, as JSON. The wires' sockets are the open files from
-// firstWireFD on, left and right of each wire.
-type wireConfig struct {
-	Wires []wire `json:"wires"`
-}
-
+// The first line on the process's standard input is the list of its wires, as JSON. The wires' sockets are the open
+// files from firstWireFD on, left and right of each wire.
 const firstWireFD = 3
 
 // The lines that follow on standard input:
@@ -76,22 +72,22 @@ const (
 func RunWire(in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
 	first, err := lines.ReadBytes('\n')
+	var config []wire
+	if err == nil {
+		err = json.Unmarshal(first, &config)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	var config wireConfig
-	if err := json.Unmarshal(first, &config); err != nil {
-		return fmt.Errorf("reading the configuration: %w", err)
-	}
-	if len(config.Wires) == 0 || len(config.Wires) > maxElements {
-		return fmt.Errorf("%d wires", len(config.Wires))
+	if len(config) == 0 || len(config) > maxElements {
+		return fmt.Errorf("%d wires", len(config))
 	}
 	// Nothing collects garbage, also with GOMEMLIMIT: that waits for threads that CPUs are kept awake with.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
 	clock := monotonic{time.Now()}
 	var wires []*runningWire
-	for i, w := range config.Wires {
+	for i, w := range config {
 		wires = append(wires, newRunningWire(w, firstWireFD+2*i, clock))
 	}
 	failed := make(chan error, 1)
@@ -302,11 +298,10 @@ func (d *direction) makeRoom() bool {
 		if d.tail+maxFrame <= len(d.arena) {
 			return true
 		}
-		if maxFrame <= oldest {
-			d.tail = 0
-			return true
+		if maxFrame > oldest {
+			return false
 		}
-		return false
+		d.tail = 0
 	}
 	return d.tail+maxFrame <= oldest
 }
@@ -325,10 +320,9 @@ func (d *direction) discard() bool {
 
 func receiveError(errno unix.Errno) error {
 	switch errno {
-	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
+	// EINVAL is for a frame that the virtio header cannot describe; the kernel has dropped it.
+	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN, unix.EINVAL:
 		return nil
-	case unix.EINVAL:
-		return nil // a frame that the virtio header cannot describe; the kernel has dropped it
 	}
 	return os.NewSyscallError("recvmsg", errno)
 }

@@ -52,7 +52,7 @@ func (s *initServer) startWires(a *builtArm) error {
 	if s.facts.Wire != WireUser {
 		return nil
 	}
-	var config wireConfig
+	var config []wire
 	var sockets []*os.File
 	var home *namespace
 	defer func() { closeAll(sockets) }()
@@ -75,7 +75,7 @@ func (s *initServer) startWires(a *builtArm) error {
 				return err
 			}
 		}
-		config.Wires = append(config.Wires, *sp.Wire)
+		config = append(config, *sp.Wire)
 		w.elements = append(w.elements, sp.Wire.Element)
 	}
 	if home == nil {
