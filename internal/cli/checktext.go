@@ -15,11 +15,8 @@ import (
 
 // writeHostFacts writes the facts of a host in lines "name  value". Facts that are not known have no line.
 func writeHostFacts(b *strings.Builder, h deploy.HostFacts) {
-	b.WriteString(clean.Line(h.Host))
-	if len(h.Sides) > 0 {
-		b.WriteString(" (" + clean.Line(strings.Join(h.Sides, ", ")) + ")")
-	}
-	b.WriteString("\n")
+	sides := textIf(len(h.Sides) > 0, " ("+clean.Line(strings.Join(h.Sides, ", "))+")")
+	b.WriteString(clean.Line(h.Host) + sides + "\n")
 	line := func(name string, parts ...string) {
 		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 		if len(parts) > 0 {
@@ -35,10 +32,7 @@ func writeHostFacts(b *strings.Builder, h deploy.HostFacts) {
 	p := f.Processor
 	line("processor", f.Model, plural(len(f.CPUs), "CPU"), named("SMT", p.SMT), plural(p.Nodes, "NUMA node"))
 	line("power", named("governor", strings.Join(p.Governors, " ")), named("C-states", strings.Join(p.IdleStates, " ")))
-	guest := ""
-	if p.Hypervisor {
-		guest = "virtual machine"
-	}
+	guest := textIf(p.Hypervisor, "virtual machine")
 	line("machine", strings.TrimSpace(f.Firmware.Vendor+" "+f.Firmware.Product), guest, named("memory", size(f.Memory)))
 	line("clock", f.ClockSource)
 	writeWhere(line, f.Where)
@@ -60,10 +54,7 @@ func writeWhere(line func(string, ...string), w *check.Where) {
 	if w == nil {
 		return
 	}
-	zone := w.Zone
-	if w.ZoneID != "" {
-		zone += " (" + w.ZoneID + ")"
-	}
+	zone := w.Zone + textIf(w.ZoneID != "", " ("+w.ZoneID+")")
 	group := ""
 	if w.PlacementGroup != nil {
 		group = *w.PlacementGroup
@@ -100,14 +91,8 @@ func writeProvider(line func(string, ...string), p *check.Provider) {
 // have hardware or a driver.
 func writePath(line func(string, ...string), f *check.Facts) {
 	if p := f.Path; p != nil {
-		hop := ""
-		if p.Gateway.IsValid() {
-			hop = "next hop " + p.Gateway.String()
-		}
-		mtu := ""
-		if p.MTU > 0 {
-			mtu = fmt.Sprintf("MTU %d", p.MTU)
-		}
+		hop := textIf(p.Gateway.IsValid(), "next hop "+p.Gateway.String())
+		mtu := textIf(p.MTU > 0, fmt.Sprintf("MTU %d", p.MTU))
 		line("path", "to "+p.To.String(), "by "+p.Device, hop, mtu)
 	}
 	for i := range f.Devices {
@@ -124,51 +109,29 @@ func writePath(line func(string, ...string), f *check.Facts) {
 				below = "enslaved to " + f.Devices[j].Name
 			}
 		}
-		numa := ""
-		if d.NUMA >= 0 {
-			numa = fmt.Sprintf("NUMA node %d", d.NUMA)
-		}
+		numa := textIf(d.NUMA >= 0, fmt.Sprintf("NUMA node %d", d.NUMA))
 		line("device", d.Name+": "+d.Driver, below, named("firmware", d.Firmware), fmt.Sprintf("MTU %d", d.MTU), numa,
 			counts("queues", d.Channels), counts("rings", d.Rings), counts("coalescing", d.Coalescing))
 	}
 }
 
 // named is empty for an empty value.
-func named(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return name + " " + value
-}
+func named(name, value string) string { return textIf(value != "", name+" "+value) }
 
 // plural is empty for 0.
-func plural(n int, noun string) string {
-	if n == 0 {
-		return ""
-	}
-	return counted(n, noun)
-}
+func plural(n int, noun string) string { return textIf(n != 0, counted(n, noun)) }
 
 // size is a number of bytes as text; empty for 0.
 func size(bytes int64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	return textIf(bytes != 0, fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)))
 }
 
 func quota(c check.Cgroup) string {
-	if c.CPUs == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(c.CPUs, 'g', 4, 64) + " CPUs"
+	return textIf(c.CPUs != 0, strconv.FormatFloat(c.CPUs, 'g', 4, 64)+" CPUs")
 }
 
 func pressure(share float64) string {
-	if share == 0 {
-		return ""
-	}
-	return fmt.Sprintf("processes waited for a CPU in %.0f %% of the last ten seconds", 100*share)
+	return textIf(share != 0, fmt.Sprintf("processes waited for a CPU in %.0f %% of the last ten seconds", 100*share))
 }
 
 // counts is empty for no values.

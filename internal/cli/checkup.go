@@ -61,10 +61,7 @@ func (a *app) checkUp(ctx context.Context, file string, e *experiment.Experiment
 // printChecks prints the checks, and what is known of the price.
 func (a *app) printChecks(all checkedUp, plan provision.Plan, ttl time.Duration) {
 	for _, c := range all.Checks {
-		place := c.Place
-		if place != "" {
-			place += ", "
-		}
+		place := textIf(c.Place != "", c.Place+", ")
 		fmt.Fprintf(a.stdout, "%s: %s%s: %s: %s\n", c.Status, clean.Line(place), c.Kind, clean.Line(c.About),
 			clean.Line(c.Found))
 		if c.Do != "" && c.Status != preflight.OK {

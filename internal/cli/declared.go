@@ -162,10 +162,7 @@ func (d *declared) text() string {
 	}
 	b.WriteString("\nWorkloads\n")
 	for _, w := range d.Workloads {
-		optional := ""
-		if w.Optional {
-			optional = ", left out if the tool is not installed"
-		}
+		optional := textIf(w.Optional, ", left out if the tool is not installed")
 		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol,
 			seconds(w.Seconds, time.Millisecond), optional)
 		if w.Question != "" {
@@ -176,10 +173,7 @@ func (d *declared) text() string {
 	if d.Repeats > 1 {
 		arms += fmt.Sprintf(" (the baseline %d times)", d.Repeats)
 	}
-	deployments := ""
-	if d.Deployments > 1 {
-		deployments = counted(d.Deployments, "deployment") + " x "
-	}
+	deployments := textIf(d.Deployments > 1, counted(d.Deployments, "deployment")+" x ")
 	fmt.Fprintf(&b, "\n%s%s x %s x %s = %s, about %v\n", deployments, counted(d.Blocks, "block"), arms,
 		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
 	if d.Comparisons == 0 {

@@ -69,10 +69,12 @@ Exit codes: 0 nothing of the file, or of yours, is left; 1 something is left, or
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				for _, flag := range []string{"expired", "all", "kubeconfig", "context", "namespace", "owner"} {
-					if cmd.Flags().Changed(flag) && (flag != "owner" || !o.audit.only) {
-						return usagef("%s: give no FILE", wideFlag(flag))
-					}
+				if cmd.Flags().Changed("expired") {
+					return usagef("--expired is about all files: give no FILE")
+				}
+				flag := given(cmd.Flags().Changed, "all", "kubeconfig", "context", "namespace", "owner")
+				if flag != "" && (flag != "owner" || !o.audit.only) {
+					return usagef("--%s is about Kubernetes: give no FILE", flag)
 				}
 				if o.audit.run != "" {
 					return usagef("--run goes with --audit in place of FILE")
@@ -117,14 +119,6 @@ Exit codes: 0 nothing of the file, or of yours, is left; 1 something is left, or
 		"look only in this `namespace`; may be given several times (default: the whole cluster)")
 	f.StringVar(&o.owner, "owner", "", "whose objects or resources, as `user@host` (default: yours)")
 	return cmd
-}
-
-// wideFlag describes a flag that goes without FILE, for error messages.
-func wideFlag(flag string) string {
-	if flag == "expired" {
-		return "--expired is about all files"
-	}
-	return "--" + flag + " is about Kubernetes"
 }
 
 // downFile deletes or shows the machines of an experiment file.

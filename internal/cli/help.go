@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,11 +43,9 @@ func helpFor(root *cobra.Command, stdout io.Writer) {
 	root.InitDefaultCompletionCmd()
 	for _, g := range verbGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, verb := range g.verbs {
-			for _, c := range root.Commands() {
-				if c.Name() == verb {
-					c.GroupID = g.id
-				}
+		for _, c := range root.Commands() {
+			if slices.Contains(g.verbs, c.Name()) {
+				c.GroupID = g.id
 			}
 		}
 	}

@@ -28,13 +28,7 @@ func (a *app) printTrials(trials []result.Trial, asJSON bool) error {
 		program := strings.TrimSpace(t.Tool.Name + " " + t.Tool.Version)
 		head := fmt.Sprintf("%d\t%s\t%s\t%s\t%s", t.Trial, orDash(t.Arm), orDash(program), orDash(t.Protocol), size)
 		for _, m := range t.Metrics {
-			name := m.Name
-			if m.Stat != "" {
-				name += "." + m.Stat
-			}
-			if m.Scope != "" {
-				name += " (" + m.Scope + ")"
-			}
+			name := m.Name + textIf(m.Stat != "", "."+m.Stat) + textIf(m.Scope != "", " ("+m.Scope+")")
 			fmt.Fprintf(table, "%s\t%s\t%.6g\t%s\t%s\n", head, clean.Line(name), m.Value, m.Unit, orDash(t.ReportedAs))
 		}
 		if t.Error != "" {

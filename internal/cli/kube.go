@@ -117,10 +117,7 @@ func (a *app) kube(ctx context.Context, o kubeOptions) error {
 	for _, note := range plan.notes {
 		fmt.Fprintf(a.stderr, "nearfar: %s\n", clean.Line(note))
 	}
-	text, err := plan.text()
-	if err != nil {
-		return err
-	}
+	text := plan.write()
 	if o.print {
 		_, err := a.data().Write(text)
 		return err

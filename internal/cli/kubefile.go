@@ -65,17 +65,14 @@ func (p *kubePlan) makeArms() {
 	}
 	type place struct{ name, nodes string }
 	var places []place
-	for _, one := range []struct {
-		given bool
-		place place
-	}{
-		{o.sameNode, place{"same-node", experiment.NodesSame}},
-		{o.otherNode, place{"other-node", experiment.NodesDifferent}},
-		{o.otherZone, place{"other-zone", experiment.NodesDifferentZones}},
-	} {
-		if one.given {
-			places = append(places, one.place)
-		}
+	if o.sameNode {
+		places = append(places, place{"same-node", experiment.NodesSame})
+	}
+	if o.otherNode {
+		places = append(places, place{"other-node", experiment.NodesDifferent})
+	}
+	if o.otherZone {
+		places = append(places, place{"other-zone", experiment.NodesDifferentZones})
 	}
 	if len(places) == 0 {
 		places = []place{{"", experiment.NodesDifferent}}
@@ -94,20 +91,21 @@ func (p *kubePlan) makeArms() {
 // ask writes the keys of --resources, --node-selector, --toleration and --image-pull-secret.
 func (p *kubePlan) ask() error {
 	o := p.options
+	add := func(before string, entries []string, after string) {
+		if len(entries) > 0 {
+			p.asked = append(p.asked, before+strings.Join(entries, ", ")+after)
+		}
+	}
 	amounts, err := scalars("--resources", o.resources, "cpu=1")
 	if err != nil {
 		return err
 	}
-	if amounts != "" {
-		p.asked = append(p.asked, "resources: {requests: {"+amounts+"}}")
-	}
+	add("resources: {requests: {", amounts, "}}")
 	labels, err := scalars("--node-selector", o.selectors, "pool=fast")
 	if err != nil {
 		return err
 	}
-	if labels != "" {
-		p.asked = append(p.asked, "nodeSelector: {"+labels+"}")
-	}
+	add("nodeSelector: {", labels, "}")
 	var tolerations []string
 	for _, given := range o.tolerations {
 		taint, effect, hasEffect := strings.Cut(given, ":")
@@ -127,30 +125,25 @@ func (p *kubePlan) ask() error {
 		}
 		tolerations = append(tolerations, "{"+keys+"}")
 	}
-	if len(tolerations) > 0 {
-		p.asked = append(p.asked, "tolerations: ["+strings.Join(tolerations, ", ")+"]")
-	}
+	add("tolerations: [", tolerations, "]")
 	var secrets []string
 	for _, name := range o.pullSecrets {
 		secrets = append(secrets, scalar(name))
 	}
-	if len(secrets) > 0 {
-		p.asked = append(p.asked, "imagePullSecrets: ["+strings.Join(secrets, ", ")+"]")
-	}
+	add("imagePullSecrets: [", secrets, "]")
 	return nil
 }
 
 // scalars writes NAME=VALUE pairs of a flag as the entries of a mapping.
-func scalars(flag string, given []string, example string) (string, error) {
-	var all []string
+func scalars(flag string, given []string, example string) (all []string, err error) {
 	for _, pair := range given {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || value == "" {
-			return "", usagef("%s %s: write, for example, %s", flag, clean.Line(pair), example)
+			return nil, usagef("%s %s: write, for example, %s", flag, clean.Line(pair), example)
 		}
 		all = append(all, scalar(name)+": "+scalar(value))
 	}
-	return strings.Join(all, ", "), nil
+	return all, nil
 }
 
 // chooseBlocks takes the samples of a file as blocks if they are enough to compare the arms.
@@ -168,16 +161,9 @@ func (p *kubePlan) chooseBlocks() error {
 		p.notes = append(p.notes, fmt.Sprintf("samples: %d are too few to compare %d arms, which takes %d blocks: "+
 			"the file has the default number of blocks", p.blocks, len(p.arms), least))
 		p.blocks = 0
+		_, err = p.parsed()
 	}
-	return nil
-}
-
-// text gives the experiment file, after a check.
-func (p *kubePlan) text() ([]byte, error) {
-	if _, err := p.parsed(); err != nil {
-		return nil, err
-	}
-	return p.write(), nil
+	return err
 }
 
 // write writes the experiment file.

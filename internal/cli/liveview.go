@@ -79,10 +79,7 @@ func (s liveState) view(width, height int, now time.Time, k look) string {
 func (s liveState) head(width, room int, page string, now time.Time, k look) []string {
 	var lines []string
 	if room >= 12 {
-		title := s.experiment.Name
-		if s.experiment.Question != "" {
-			title += ": " + s.experiment.Question
-		}
+		title := s.experiment.Name + textIf(s.experiment.Question != "", ": "+s.experiment.Question)
 		lines = append(lines, k.paint(clean.Bold, ansi.Truncate(shortLine(title), width, k.ellipsis())))
 	}
 	lines = append(lines, s.status(width, page, now, k)...)
@@ -164,9 +161,7 @@ func (s liveState) foot(most, width int, k look) []string {
 	}
 	for _, w := range s.figures.Warnings {
 		where := strings.TrimSpace(w.Arm + " " + w.Workload)
-		if where != "" {
-			where = " (" + where + ")"
-		}
+		where = textIf(where != "", " ("+where+")")
 		lines = append(lines, fmt.Sprintf("! %s%s: %s", w.Code, where, w.Message))
 	}
 	if len(lines) > most && most > 0 {
@@ -257,14 +252,8 @@ func tableOf(w interim.Workload, width, blocks int, k look) liveTable {
 }
 
 func captionOf(w interim.Workload) string {
-	text := w.Name
-	if name := w.Quantity.Name(); name != "" {
-		text += ", " + name
-	}
-	if unit := w.Scale().Unit; unit != "" {
-		text += " in " + unit
-	}
-	return shortLine(text)
+	name, unit := w.Quantity.Name(), w.Scale().Unit
+	return shortLine(w.Name + textIf(name != "", ", "+name) + textIf(unit != "", " in "+unit))
 }
 
 // liveColumn is a column of a table: the head and a cell for each arm.

@@ -66,10 +66,7 @@ func (a *app) list(format string) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tRESOURCES\tSINCE\tUNTIL\tCOST SO FAR\tFILE")
 	for _, m := range all.Machines {
-		until := m.Until.UTC().Format(time.RFC3339)
-		if m.Overdue {
-			until += " (past)"
-		}
+		until := m.Until.UTC().Format(time.RFC3339) + textIf(m.Overdue, " (past)")
 		resources := "?"
 		if m.Resources > 0 {
 			resources = fmt.Sprint(m.Resources)

@@ -32,10 +32,7 @@ func (p *poolPlan) text() string {
 	line("")
 	line("Nodes of %s, and the pods that move:", s.Old)
 	for _, n := range p.survey.Nodes {
-		cordoned := ""
-		if n.Cordoned {
-			cordoned = ", already cordoned"
-		}
+		cordoned := textIf(n.Cordoned, ", already cordoned")
 		line("  %s: %d pods move, %d pods stay (DaemonSets, static pods)%s", n.Name, len(n.Moving), n.Staying, cordoned)
 		for _, m := range n.Moving {
 			line("    %s", movingText(m))

@@ -20,6 +20,14 @@ func (a *app) writeJSON(result any) error {
 	return encoder.Encode(result)
 }
 
+// textIf is the text if the condition holds, and empty otherwise.
+func textIf(holds bool, text string) string {
+	if holds {
+		return text
+	}
+	return ""
+}
+
 // checkOutput checks that the file of a flag can be written, before anything is measured or read, and without changing
 // it. "-" means standard output, as if the flag were not given.
 func checkOutput(flag string, name *string) error {

@@ -21,11 +21,10 @@ func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast.For
 	if err != nil {
 		return err
 	}
-	e, deployments := r.Experiment(), ""
+	e := r.Experiment()
 	schedule := e.Schedule
-	if n := schedule.DeploymentCount(); n > 1 {
-		deployments = fmt.Sprintf("%d deployments of ", n)
-	}
+	count := schedule.DeploymentCount()
+	deployments := textIf(count > 1, fmt.Sprintf("%d deployments of ", count))
 	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %s%d blocks, seed %d\n", e.Name,
 		len(e.Arms), len(e.Workloads), deployments, schedule.Blocks, schedule.Seed)
 	for _, arm := range e.Arms {

@@ -16,10 +16,7 @@ import (
 func printCost(w io.Writer, c provision.Cost, ttl time.Duration, now time.Time) {
 	var sources []string // of the table's prices, with their dates; a price has the number of its source
 	for _, item := range c.Items {
-		what := item.Resource
-		if item.Size != "" {
-			what += " (" + item.Size + ")"
-		}
+		what := item.Resource + textIf(item.Size != "", " ("+item.Size+")")
 		if item.Count != 1 {
 			what = fmt.Sprintf("%d of %s", item.Count, what)
 		}
@@ -88,23 +85,12 @@ func printSources(w io.Writer, c provision.Cost, sources []string, now time.Time
 
 // sourceOf says when and where a price was published, and for which system it is.
 func sourceOf(p *provision.Price) string {
-	text := p.Date + ", "
-	if p.System != "" {
-		text += p.System + ", "
-	}
-	text += p.Source
-	if p.Note != "" {
-		text += " (" + p.Note + ")"
-	}
-	return text
+	return p.Date + ", " + textIf(p.System != "", p.System+", ") + p.Source + textIf(p.Note != "", " ("+p.Note+")")
 }
 
 // sum writes a sum of US dollars.
 func sum(v float64, atLeast bool) string {
-	if atLeast {
-		return "at least " + dollars(v)
-	}
-	return dollars(v)
+	return textIf(atLeast, "at least ") + dollars(v)
 }
 
 // dollars writes a sum with at least two, and at most four digits after the point.

@@ -203,10 +203,7 @@ func (p *progress) end() {
 	if p.failed > maxFailureLines {
 		fmt.Fprintf(p.w, "nearfar: and %d more failed trials\n", p.failed-maxFailureLines)
 	}
-	failed := ""
-	if p.failed > 0 {
-		failed = fmt.Sprintf(", %d of them failed", p.failed)
-	}
+	failed := textIf(p.failed > 0, fmt.Sprintf(", %d of them failed", p.failed))
 	fmt.Fprintf(p.w, "nearfar: %d trials in %v%s\n", p.ran, time.Since(p.started).Round(time.Second), failed)
 }
 

@@ -39,17 +39,6 @@ func (a *app) checkYes(ctx context.Context, file string, o *runOptions) error {
 	return err
 }
 
-// startRedeploying shows what a new run deletes and makes again between its deployments, and asks.
-func (a *app) startRedeploying(
-	ctx context.Context, file string, e *experiment.Experiment, o runOptions,
-) (*redeploy.Machines, error) {
-	m, err := a.openAnew(file, e, o)
-	if err != nil {
-		return nil, err
-	}
-	return m, a.agree(ctx, m, e, o.make.yes)
-}
-
 // agree shows what each deployment makes anew, and asks once for all deployments.
 func (a *app) agree(ctx context.Context, m *redeploy.Machines, e *experiment.Experiment, yes bool) error {
 	r, err := m.Project.Redeployment(ctx)

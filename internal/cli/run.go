@@ -216,7 +216,10 @@ func (a *app) runFile(ctx context.Context, file string, o runOptions) error {
 		}
 	}
 	if e.Redeploys() && !o.dryRun {
-		if o.redeploy, err = a.startRedeploying(ctx, file, e, o); err != nil {
+		if o.redeploy, err = a.openAnew(file, e, o); err != nil {
+			return err
+		}
+		if err := a.agree(ctx, o.redeploy, e, o.make.yes); err != nil {
 			return err
 		}
 	}
