@@ -141,11 +141,8 @@ func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index,
 	} else if !info.IsDir() {
 		return nil, usagef("%s is not a directory: name the one that contains the runs", clean.Line(dir))
 	}
-	// Without a cache directory, as in some containers, every run is read each time.
-	cache, err := history.CachePath(dir)
-	if err != nil {
-		cache = ""
-	}
+	// It is empty without a cache directory, as in some containers: every run is then read each time.
+	cache, _ := history.CachePath(dir)
 	index, err := history.OpenDirectory(ctx, dir, cache, rebuild)
 	if errors.As(err, new(*history.SingleRunError)) {
 		return nil, &usageError{err}

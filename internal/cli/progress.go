@@ -69,7 +69,7 @@ func progressMode(w io.Writer, choice string) (string, error) {
 
 // newProgress shows the progress of a run of e. progressMode returned the mode.
 func newProgress(w io.Writer, e *experiment.Experiment, mode string) *progress {
-	return &progress{w: w, mode: mode, experiment: e, figures: interim.NewMaker(e)}
+	return &progress{w: w, mode: mode, experiment: e, figures: interim.NewMaker(e), unproved: map[string]bool{}}
 }
 
 // before adds the trials of earlier processes of a resumed run.
@@ -136,9 +136,6 @@ func (p *progress) expectations(e runner.Event) {
 		key := arm.Name + " " + x.Subject()
 		if j.Outcome == check.Proved || p.unproved[key] {
 			continue
-		}
-		if p.unproved == nil {
-			p.unproved = map[string]bool{}
 		}
 		p.unproved[key] = true
 		fmt.Fprintf(p.w, "nearfar: %s: %s is %s in trial %d: %s\n", arm.Name, x.Text(), j.Outcome, e.Trial.Trial,
