@@ -183,16 +183,16 @@ func (s *server) begin(ctx context.Context, q request, stdin []byte) (started ti
 }
 
 func (s *server) start(q request, stdin []byte) error {
-	argv := toStrings(q.Argv)
+	argv := convert[string](q.Argv)
 	if s.o.Allow != nil {
-		c := host.Cmd{Argv: argv, Env: toStrings(q.Env), Stdin: stdin}
+		c := host.Cmd{Argv: argv, Env: convert[string](q.Env), Stdin: stdin}
 		if err := s.o.Allow(&c); err != nil {
 			return err
 		}
 		argv = c.Argv
 	}
 	return s.supervisor.Start(q.Key, supervise.Command{
-		Argv: argv, Env: append(temporaryFolder(s.files.root), toStrings(q.Env)...),
+		Argv: argv, Env: append(temporaryFolder(s.files.root), convert[string](q.Env)...),
 		Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
 	})
 }
@@ -203,14 +203,6 @@ func temporaryFolder(folder string) []string {
 		return []string{"TMP=" + folder, "TEMP=" + folder}
 	}
 	return []string{"TMPDIR=" + folder}
-}
-
-func toStrings(all [][]byte) []string {
-	var converted []string
-	for _, b := range all {
-		converted = append(converted, string(b))
-	}
-	return converted
 }
 
 // read sends the output of a process from an offset until its end, and then the state of the process.

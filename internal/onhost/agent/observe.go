@@ -127,11 +127,7 @@ func (s *server) look(q request) (observed, error) {
 	if o.State.Err != nil {
 		return observed{}, o.State.Err
 	}
-	for _, u := range s.supervisor.TakeUses() {
-		o.Ended = append(o.Ended, endedUse{
-			Ran: u.Ran, Delay: u.Delay, DelayKnown: u.DelayKnown, Lived: u.Lived, CPUs: u.CPUs,
-		})
-	}
+	o.Ended = s.supervisor.TakeUses()
 	if q.To.IsValid() && !q.To.IsUnspecified() {
 		read := s.o.Counters
 		if read == nil {

@@ -26,7 +26,11 @@ type remoteHost struct {
 // Endpoint has the name of the options, and what the agent filled in.
 func (h *remoteHost) Endpoint() host.Endpoint { return h.client.endpoint }
 
+// fail says of an error whose it is; nil for none.
 func (h *remoteHost) fail(argv []string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &host.Error{Host: h.client.endpoint.Name, Argv: argv, Err: err}
 }
 
@@ -51,11 +55,12 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		return nil, h.fail(c.Argv, err)
 	}
 	p := &process{
-		host: h, argv: c.Argv, answered: make(chan struct{}), done: make(chan struct{}), parted: make(chan struct{}),
+		host: h, argv: c.Argv, answered: make(chan struct{}), done: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
 	}
 	// All that is asked about the process is asked at once: a far host answers it in one round trip.
 	p.calls, p.giveUp = context.WithCancelCause(context.Background())
+	p.wanted, p.part = context.WithCancel(context.Background())
 	after := h.client.watchesStart(p)
 	if c.Serves.Port != 0 {
 		p.askServes(c.Serves)
@@ -64,15 +69,14 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	defer close(p.answered)
 	r, err := h.client.exchange(ctx, call{
 		request: request{
-			Call: callStart, Key: p.key, Argv: toBytes(c.Argv), Env: toBytes(c.Env), CPUs: c.CPUs,
+			Call: callStart, Key: p.key, Argv: convert[[]byte](c.Argv), Env: convert[[]byte](c.Env), CPUs: c.CPUs,
 			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil}, After: after, Ended: ended,
 		},
 		body: c.Stdin, takes: takes,
 	})
 	if err != nil {
 		p.giveUp(errNotStarted)
-		var remote *remoteError
-		if !errors.As(err, &remote) && h.client.Lost() == nil {
+		if _, remote := errors.AsType[*remoteError](err); !remote && h.client.Lost() == nil {
 			h.client.cleanUp(func() { _ = p.kill() }) // Close kills what this one does not
 		}
 		return nil, h.fail(c.Argv, err)
@@ -102,10 +106,11 @@ func (h *remoteHost) startsAfter(before host.Process) (key string, takes time.Du
 // errNotStarted ends what was asked about a process that was not started.
 var errNotStarted = errors.New("it was not started")
 
-func toBytes(all []string) [][]byte {
-	var converted [][]byte
-	for _, s := range all {
-		converted = append(converted, []byte(s))
+// convert makes bytes of strings, or strings of bytes.
+func convert[To, From string | []byte](all []From) []To {
+	var converted []To
+	for _, one := range all {
+		converted = append(converted, To(one))
 	}
 	return converted
 }
@@ -125,10 +130,7 @@ func (h *remoteHost) Put(ctx context.Context, path string, mode fs.FileMode, r i
 	_, err = h.client.exchange(ctx, call{
 		request: request{Call: callPut, Path: []byte(path), Mode: uint32(mode.Perm())}, body: content,
 	})
-	if err != nil {
-		return fail(err)
-	}
-	return nil
+	return fail(err)
 }
 
 // process is the owner's view of a process.
@@ -140,8 +142,9 @@ type process struct {
 	answered chan struct{}
 	done     chan struct{} // closed when it has ended and its output is written
 	err      error         // valid once done is closed
-	// parted is closed when the end is not waited for any more, because the caller was interrupted.
-	parted chan struct{}
+	// wanted ends when the end is not waited for any more, because the caller was interrupted; part does that.
+	wanted context.Context //nolint:containedctx // it is the process's own
+	part   context.CancelFunc
 	// calls ends the calls that wait for the process; giveUp does that: the process was not started, the agent is given
 	// up, or the caller was interrupted.
 	calls  context.Context //nolint:containedctx // it is the process's own
@@ -181,17 +184,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 	defer close(p.done)
 	calls, giveUp := p.calls, p.giveUp
 	defer giveUp(nil)
-	ended := make(chan struct{})
-	canceled := make(chan error, 1)
-	go func() {
-		defer close(canceled)
-		select {
-		case <-ctx.Done():
-			canceled <- ctx.Err()
-			p.killFor(ctx, giveUp)
-		case <-ended:
-		}
-	}()
+	ended := context.AfterFunc(ctx, func() { p.killFor(ctx, giveUp) })
 	var copying sync.WaitGroup
 	var outputErrs [2]error
 	var received atomic.Int64
@@ -215,14 +208,12 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		giveUp(err)
 		copying.Wait()
 	}
-	close(ended)
+	var why error
+	if !ended() {
+		why = ctx.Err()
+	}
 	if errors.Is(context.Cause(calls), errNotStarted) {
 		return
-	}
-	var why error
-	select {
-	case why = <-canceled:
-	default:
 	}
 	if lost := p.host.client.Lost(); errors.Is(lost, host.ErrLost) && !errors.Is(err, host.ErrLost) {
 		err = lost // it also cut the output
@@ -251,20 +242,11 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 func (p *process) killFor(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if context.Cause(ctx) == context.Canceled { //nolint:errorlint // a cause that wraps it is no interruption
 		defer time.AfterFunc(partTime, func() {
-			close(p.parted)
+			p.part()
 			p.host.client.unanswered.Store(true)
 			giveUp(errParted)
 		}).Stop()
-		killed := make(chan struct{})
-		go func() {
-			defer close(killed)
-			_ = p.kill() // Close ends what this one does not
-		}()
-		select {
-		case <-killed:
-		case <-p.done:
-			return
-		}
+		go func() { _ = p.kill() }() // Close ends what this one does not
 		<-p.done
 		return
 	}
@@ -387,18 +369,8 @@ func (p *process) Stop(grace time.Duration) error {
 		return nil
 	default:
 	}
-	// Once the process was given up, nobody waits for an answer.
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-p.parted:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	// What it left behind is killed too.
-	_, err := p.host.client.exchange(ctx, call{
+	// Once the process was given up, nobody waits for an answer. What it left behind is killed too.
+	_, err := p.host.client.exchange(p.wanted, call{
 		request: request{Call: callStop, Key: p.key, Grace: grace}, takes: grace,
 	})
 	p.killed(err)
@@ -406,10 +378,7 @@ func (p *process) Stop(grace time.Duration) error {
 	if p.isGone(err) || errors.Is(err, context.Canceled) {
 		return nil
 	}
-	if err != nil {
-		return p.host.fail(p.argv, err)
-	}
-	return nil
+	return p.host.fail(p.argv, err)
 }
 
 // killed gives the agent up if it says that it killed the process and then does not report its end, or if it could not
@@ -495,10 +464,7 @@ func (p *process) Serves(ctx context.Context, protocol string, port int) error {
 			err = ctx.Err()
 		}
 	}
-	if err != nil {
-		return p.host.fail(p.argv, err)
-	}
-	return nil
+	return p.host.fail(p.argv, err)
 }
 
 // Facts asks the agent what it knows of its machine.

@@ -10,23 +10,15 @@ import (
 	"nearfar/internal/declare/check"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
+	"nearfar/internal/onhost/supervise"
 )
 
 // observed is the state of a machine's CPUs at a moment, what processes used that have ended since the observation
 // before, and what the kernel has counted.
 type observed struct {
 	State    machine.State   `json:"state"`
-	Ended    []endedUse      `json:"ended,omitempty"`
+	Ended    []supervise.Use `json:"ended,omitempty"`
 	Counters *check.Counters `json:"counters,omitempty"`
-}
-
-// endedUse is what a process used that has ended.
-type endedUse struct {
-	Ran        time.Duration `json:"ran"`
-	Delay      time.Duration `json:"delay"`
-	DelayKnown bool          `json:"delay_known"`
-	Lived      time.Duration `json:"lived"`
-	CPUs       []int         `json:"cpus,omitempty"`
 }
 
 // Side is the observation of one machine during a trial. The zero value says that nothing is known.

@@ -89,15 +89,15 @@ func (e End) String() string {
 // Use is the CPU time of a process that has ended.
 type Use struct {
 	// Ran is the CPU time of all its threads, and of the children for which it waited.
-	Ran time.Duration
+	Ran time.Duration `json:"ran"`
 	// Delay is how long its threads were runnable and waited for a CPU. DelayKnown says that it covers the threads that
 	// used most of the CPU time.
-	Delay      time.Duration
-	DelayKnown bool
+	Delay      time.Duration `json:"delay"`
+	DelayKnown bool          `json:"delay_known"`
 	// Lived is the lifetime of the process.
-	Lived time.Duration
+	Lived time.Duration `json:"lived"`
 	// CPUs are the CPUs to which the process was bound; empty for any.
-	CPUs []int
+	CPUs []int `json:"cpus,omitempty"`
 }
 
 // A Supervisor holds the processes that it started.
