@@ -78,14 +78,21 @@ func below(all map[int]processStat, p processStat, ancestor int) bool {
 // members lists the processes of a tree that run: the process and its descendants, its process group, and processes
 // with its mark.
 func (p *tree) members() ([]processStat, error) {
+	self, alive := os.Getpid(), p.isRunning()
+	return running(func(all map[int]processStat, q processStat) bool {
+		return q.pid != self && (!p.trees.alone || below(all, q, self)) && p.has(all, q, alive)
+	})
+}
+
+// running lists the processes of this machine that run and that belongs accepts.
+func running(belongs func(all map[int]processStat, q processStat) bool) ([]processStat, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
-	self, running := os.Getpid(), p.isRunning()
 	var found []processStat
 	for _, q := range all {
-		if !q.zombie && q.pid != self && (!p.trees.alone || below(all, q, self)) && p.has(all, q, running) {
+		if !q.zombie && belongs(all, q) {
 			found = append(found, q)
 		}
 	}
@@ -106,17 +113,9 @@ func (p *tree) has(all map[int]processStat, q processStat, running bool) bool {
 
 // marked lists the running processes with a mark of one of the trees.
 func (t *trees) marked() ([]processStat, error) {
-	all, err := processes()
-	if err != nil {
-		return nil, err
-	}
-	var found []processStat
-	for _, q := range all {
-		if !q.zombie && strings.HasPrefix(markOf(q.pid), marker+"="+t.name+".") {
-			found = append(found, q)
-		}
-	}
-	return found, nil
+	return running(func(_ map[int]processStat, q processStat) bool {
+		return strings.HasPrefix(markOf(q.pid), marker+"="+t.name+".")
+	})
 }
 
 // markOf is the setting that marks a process; empty for a process without one.
@@ -138,17 +137,7 @@ func markOf(pid int) string {
 func KillDescendants(limit time.Duration) error {
 	self := os.Getpid()
 	return killAll(limit, func() ([]processStat, error) {
-		all, err := processes()
-		if err != nil {
-			return nil, err
-		}
-		var found []processStat
-		for _, p := range all {
-			if !p.zombie && below(all, p, self) {
-				found = append(found, p)
-			}
-		}
-		return found, nil
+		return running(func(all map[int]processStat, p processStat) bool { return below(all, p, self) })
 	})
 }
 

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"io"
 	"os"
 	"time"
@@ -18,9 +17,7 @@ const pipeBuffer = 64 << 10
 // Windows has asynchronous pipes only with names. The name is random, only one connection is possible, and it is made
 // here.
 func pipe(weRead bool) (ours, theirs *os.File, err error) {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	name := `\\.\pipe\nearfar-` + hex.EncodeToString(random[:])
+	name := `\\.\pipe\nearfar-` + rand.Text()
 	name16, err := windows.UTF16PtrFromString(name)
 	if err != nil {
 		return nil, nil, err
@@ -45,9 +42,7 @@ func pipe(weRead bool) (ours, theirs *os.File, err error) {
 
 // createSpoolFile makes a file that the system removes when its last handle is closed, also if this process is killed.
 func createSpoolFile(folder string) (*os.File, error) {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	name := folder + `\output-` + hex.EncodeToString(random[:])
+	name := folder + `\output-` + rand.Text()
 	const how = os.O_RDWR | os.O_CREATE | os.O_EXCL | windows.O_FILE_FLAG_DELETE_ON_CLOSE
 	return os.OpenFile(name, how, 0o600)
 }

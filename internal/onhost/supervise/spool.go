@@ -140,25 +140,18 @@ func (s *spool) close() {
 // pipes are the ends of a process's standard streams. The ends of discarded streams are nil in ours.
 type pipes struct{ theirs, ours [3]*os.File }
 
-// openPipes opens the standard streams of a process, and makes the spools of its output.
+// openPipes opens the standard streams of a process, and makes the spools of its output. What is open stays open if it
+// fails.
 func (s *Supervisor) openPipes(p *process, c Command) (*pipes, error) {
-	var all pipes
+	all := &pipes{}
 	var err error
-	fail := func(err error) (*pipes, error) {
-		closeAll(all.theirs[:])
-		closeAll(all.ours[:])
-		for _, o := range p.output {
-			o.close()
-		}
-		return nil, err
-	}
 	if len(c.Stdin) > 0 {
 		all.ours[0], all.theirs[0], err = pipe(false)
 	} else {
 		all.theirs[0], err = os.Open(os.DevNull)
 	}
 	if err != nil {
-		return fail(err)
+		return all, err
 	}
 	for i, discard := range c.Discard {
 		if discard {
@@ -167,10 +160,10 @@ func (s *Supervisor) openPipes(p *process, c Command) (*pipes, error) {
 			p.output[i], err = newSpool(s.o.Folder, s.o.MaxOutput)
 		}
 		if err != nil {
-			return fail(err)
+			return all, err
 		}
 	}
-	return &all, nil
+	return all, nil
 }
 
 // outputGrace is how long output is read after the process has ended: its children may hold the pipe open.

@@ -197,16 +197,13 @@ func (s *Supervisor) launch(p *process, c Command) error {
 		return err
 	}
 	pipes, err := s.openPipes(p, c)
-	if err != nil {
-		return err
+	if err == nil {
+		p.tree, err = s.trees.start(path, c, s.o.Dir, pipes.theirs)
 	}
-	p.tree, err = s.trees.start(path, c, s.o.Dir, pipes.theirs)
 	closeAll(pipes.theirs[:])
 	if err != nil {
 		closeAll(pipes.ours[:])
-		for _, o := range p.output {
-			o.close()
-		}
+		p.closeOutput()
 		return err
 	}
 	pipes.run(p.tree.ended, c.Stdin, p.output)
@@ -371,9 +368,7 @@ func (s *Supervisor) Forget(key string) error {
 	if p = s.byKey[key]; p == nil {
 		return nil
 	}
-	for _, o := range p.output {
-		o.close()
-	}
+	p.closeOutput()
 	s.byKey[key] = nil
 	s.forgotten = append(s.forgotten, key)
 	if over := len(s.forgotten) - maxForgotten; over > 0 {
@@ -436,11 +431,15 @@ func (s *Supervisor) Close() error {
 	}
 	err := s.trees.close(started)
 	for _, p := range all {
-		for _, o := range p.output {
-			o.close()
-		}
+		p.closeOutput()
 	}
 	return err
+}
+
+func (p *process) closeOutput() {
+	for _, o := range p.output {
+		o.close()
+	}
 }
 
 func closeAll(files []*os.File) {

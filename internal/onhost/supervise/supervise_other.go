@@ -33,9 +33,3 @@ func (*tree) serves(context.Context, string, int) error { return ErrUnsupported 
 func lookPath(string, string) (string, error) { return "", ErrUnsupported }
 
 func drain(io.Writer, *os.File, []byte) {}
-
-// AdoptOrphans is not possible on this system.
-func AdoptOrphans() error { return ErrUnsupported }
-
-// KillDescendants is not possible on this system.
-func KillDescendants(time.Duration) error { return ErrUnsupported }

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -60,10 +59,8 @@ type tree struct {
 }
 
 func newTrees(alone bool, used func(Use)) (*trees, error) {
-	var name [8]byte
-	_, _ = rand.Read(name[:]) // never fails
 	t := &trees{
-		alone: alone, name: hex.EncodeToString(name[:]), used: used, stop: make(chan struct{}), byPID: map[int]*tree{},
+		alone: alone, name: rand.Text(), used: used, stop: make(chan struct{}), byPID: map[int]*tree{},
 		oom: children.NewOOM(),
 	}
 	if alone {
@@ -174,8 +171,7 @@ func (p *tree) kill() error {
 	if err := p.signal(unix.SIGKILL); err != nil {
 		return err
 	}
-	err := killAll(killLimit, func() ([]processStat, error) { return p.members() })
-	if err != nil {
+	if err := killAll(killLimit, p.members); err != nil {
 		return err
 	}
 	select {
