@@ -81,11 +81,11 @@ type Client struct {
 	// endpoint and facts are set before Connect returns.
 	endpoint host.Endpoint
 	facts    Facts
-	// lost is closed when the agent is given up; why is valid then.
-	lost chan struct{}
+	// held ends when the agent is given up, with the reason as its cause; lose does that.
+	held context.Context //nolint:containedctx // it is the client's own
+	lose context.CancelCauseFunc
 	// parted is closed when keep has closed the last connection.
 	parted chan struct{}
-	why    error
 	// heard is when bytes came last over a connection that the agent had accepted, in nanoseconds since 1970.
 	heard atomic.Int64
 	// joined is when the last connection was made, in the same way.
@@ -112,8 +112,9 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	if err := checkSession(o.Session); err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), lost: make(chan struct{}),
-		parted: make(chan struct{}), changed: make(chan struct{})}
+	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), parted: make(chan struct{}),
+		changed: make(chan struct{})}
+	c.held, c.lose = context.WithCancelCause(context.Background())
 	s, err := c.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
@@ -279,7 +280,7 @@ func (c *Client) keep(s *yamux.Session) {
 	for {
 		select {
 		case <-s.CloseChan():
-		case <-c.lost:
+		case <-c.held.Done():
 			_ = s.Close()
 			return
 		}
@@ -321,17 +322,8 @@ func (c *Client) replace(s *yamux.Session) {
 
 // reconnect tries to connect again for as long as the agent bears silence.
 func (c *Client) reconnect() (*yamux.Session, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), againKey{}, true), c.o.silence())
+	ctx, cancel := context.WithTimeout(context.WithValue(c.held, againKey{}, true), c.o.silence())
 	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-c.lost:
-			cancel()
-		case <-stop:
-		}
-	}()
 	pause := firstPause
 	for {
 		attempt, done := context.WithTimeout(ctx, max(c.o.silence()/4, minAttempt))
@@ -340,38 +332,17 @@ func (c *Client) reconnect() (*yamux.Session, error) {
 		if err == nil || errors.Is(err, ErrGone) || errors.Is(err, errRefused) {
 			return s, err
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, fmt.Errorf("no connection to the agent for %v: %w", c.o.silence(), err)
 		}
 		pause = min(2*pause, maxPause)
 	}
 }
 
-// lose gives the agent up. All calls fail from now on.
-func (c *Client) lose(why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case <-c.lost:
-	default:
-		c.why = why
-		close(c.lost)
-	}
-}
-
 // Lost returns an error that wraps host.ErrLost if the agent was lost, and another one after Close; otherwise nil.
-func (c *Client) Lost() error {
-	select {
-	case <-c.lost:
-		return c.why
-	default:
-		return nil
-	}
-}
+func (c *Client) Lost() error { return context.Cause(c.held) }
 
 func (c *Client) isClosed() bool {
 	c.mu.Lock()
@@ -393,7 +364,7 @@ func (c *Client) current(ctx context.Context) (*yamux.Session, error) {
 		}
 		select {
 		case <-changed: // keep replaces a broken session
-		case <-c.lost:
+		case <-c.held.Done():
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

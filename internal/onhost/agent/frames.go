@@ -104,7 +104,10 @@ func (f *frames) arrived(h frame) error {
 	defer f.mu.Unlock()
 	switch {
 	case h.kind == framePing && h.flags&flagSYN != 0:
-		return f.ping()
+		if !f.pings.allows(f.now()) {
+			return fmt.Errorf("%w: a flood of pings, more than %d a second", errProtocol, pingsPerSecond)
+		}
+		return nil
 	case h.kind == framePing || h.kind == frameGoAway:
 		return nil
 	}
@@ -125,14 +128,6 @@ func (f *frames) arrived(h frame) error {
 	}
 	s.endedThere = s.endedThere || h.flags&flagFIN != 0
 	f.ended(h, s)
-	return nil
-}
-
-// ping counts a ping.
-func (f *frames) ping() error {
-	if !f.pings.allows(f.now()) {
-		return fmt.Errorf("%w: a flood of pings, more than %d a second", errProtocol, pingsPerSecond)
-	}
 	return nil
 }
 

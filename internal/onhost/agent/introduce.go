@@ -15,7 +15,7 @@ import (
 type Introduction struct {
 	// Session is the secret of the session.
 	Session string `json:"session"`
-	// Silence is how long the owner may be silent before the agent ends.
+	// Silence is how long the owner may be silent before the agent ends; 0 for DefaultSilence.
 	Silence time.Duration `json:"silence_ns"`
 	// MaxOutput is how much of each output stream is kept, in bytes; 0 for supervise.DefaultMaxOutput.
 	MaxOutput int64 `json:"max_output,omitempty"`
@@ -73,6 +73,9 @@ func ReadIntroduction(r io.Reader) (Introduction, error) {
 	var i Introduction
 	if err := json.Unmarshal(line, &i); err != nil {
 		return Introduction{}, fmt.Errorf("the first line of standard input is no session: %w", err)
+	}
+	if i.Silence <= 0 {
+		i.Silence = DefaultSilence
 	}
 	return i, checkSession(i.Session)
 }

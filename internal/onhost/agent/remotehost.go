@@ -280,12 +280,10 @@ func (p *process) boundOutput(received *atomic.Int64, giveUp context.CancelCause
 
 // boundEnd gives the agent up if it does not report the end of a process that it says it killed.
 func (p *process) boundEnd() {
-	timer := time.NewTimer(p.host.client.o.limit())
-	defer timer.Stop()
 	select {
 	case <-p.done:
 		return
-	case <-timer.C:
+	case <-time.After(p.host.client.o.limit()):
 	}
 	p.mu.Lock()
 	ended := p.hasEnded

@@ -177,11 +177,9 @@ func (s *server) sayGoodbye() {
 		return
 	}
 	if s.asked.Load() {
-		timer := time.NewTimer(goodbye)
-		defer timer.Stop()
 		select {
 		case <-session.CloseChan():
-		case <-timer.C:
+		case <-time.After(goodbye):
 		}
 	}
 	_ = session.Close()
@@ -193,11 +191,9 @@ func (s *server) watchSilence() {
 	const steps = 8
 	silent, before := 0, s.heard.Load()
 	for {
-		timer := time.NewTimer(time.Duration(s.silence.Load()) / steps)
 		select {
-		case <-timer.C:
+		case <-time.After(time.Duration(s.silence.Load()) / steps):
 		case <-s.ending:
-			timer.Stop()
 			return
 		}
 		if now := s.heard.Load(); now != before {

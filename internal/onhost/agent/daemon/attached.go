@@ -52,11 +52,9 @@ func Attached(ctx context.Context, o Options, stdin io.Reader, stdout, log io.Wr
 		Folder: o.Folder, Alone: true, Log: func(message string) { fmt.Fprintln(log, message) },
 	})
 	_ = c.Close() // it returns nil
-	timer := time.NewTimer(flushLimit)
-	defer timer.Stop()
 	select {
 	case <-c.flushed:
-	case <-timer.C:
+	case <-time.After(flushLimit):
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"nearfar/internal/onhost/agent"
 )
@@ -85,9 +86,9 @@ func checkLength(folder string) error {
 	return nil
 }
 
-// workArgs are the arguments of the worker.
-func (o Options) workArgs() []string {
-	args := append(append([]string(nil), o.Work...), "--folder", o.Folder)
+// args are the arguments of a command that gets the folder and the files to remove.
+func (o Options) args(command []string) []string {
+	args := append(slices.Clone(command), "--folder", o.Folder)
 	for _, path := range o.Remove {
 		args = append(args, "--remove", path)
 	}

@@ -123,7 +123,7 @@ func (o Options) startWorker(listener *net.UnixListener) (
 		return nil, nil, nil, err
 	}
 	defer func() { _ = beat.Close() }()
-	worker = exec.CommandContext(context.Background(), self, o.workArgs()...)
+	worker = exec.CommandContext(context.Background(), self, o.args(o.Work)...)
 	worker.ExtraFiles = []*os.File{file, beat}
 	worker.Stderr = os.Stderr
 	if in, err = worker.StdinPipe(); err == nil {
@@ -146,9 +146,6 @@ const beatsInSilence = 8
 // ended. The time consists of steps, so that the time in which the whole machine stood
 // still does not count (see agent.Serve).
 func untilSilent(beats *os.File, silence time.Duration) bool {
-	if silence <= 0 {
-		silence = agent.DefaultSilence
-	}
 	b := make([]byte, 64)
 	for silent := 0; silent <= beatsInSilence; silent++ {
 		_ = beats.SetReadDeadline(time.Now().Add(silence / beatsInSilence))
@@ -166,9 +163,6 @@ func untilSilent(beats *os.File, silence time.Duration) bool {
 // beat says again and again that this worker runs, until ctx ends. The pipe is full if the keeper is stopped.
 func beat(ctx context.Context, to *os.File, silence time.Duration) {
 	defer func() { _ = to.Close() }()
-	if silence <= 0 {
-		silence = agent.DefaultSilence
-	}
 	every := time.NewTicker(silence / beatsInSilence)
 	defer every.Stop()
 	for {
@@ -251,8 +245,7 @@ func Work(ctx context.Context, o Options, stdin io.Reader) error {
 		untilEnd(stdin)
 		cancel() // the keeper has ended, or asks for the end
 	}()
-	var closing sync.Once
-	closeListener := func() { closing.Do(func() { _ = listener.Close() }) }
+	closeListener := sync.OnceFunc(func() { _ = listener.Close() })
 	defer closeListener()
 	accept := func() (io.ReadWriteCloser, error) { return listener.Accept() }
 	serve := agent.ServerOptions{

@@ -62,14 +62,12 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 		return err
 	}
 	done := make(chan error, 2)
-	go func() {
-		_, err := io.Copy(conn, stdin)
+	pass := func(to io.Writer, from io.Reader) {
+		_, err := io.Copy(to, from)
 		done <- err
-	}()
-	go func() {
-		_, err := io.Copy(stdout, conn)
-		done <- err
-	}()
+	}
+	go pass(conn, stdin)
+	go pass(stdout, conn)
 	return <-done
 }
 
@@ -94,11 +92,7 @@ func isGone(err error) bool {
 
 // start starts a daemon in a session of its own, and returns when it can be reached.
 func (o Options) start(ctx context.Context, serve []string, introduction agent.Introduction) error {
-	args := append(append([]string(nil), serve...), "--folder", o.Folder)
-	for _, path := range o.Remove {
-		args = append(args, "--remove", path)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, o.args(serve)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return Launch(ctx, cmd, introduction, nil)
 }
@@ -129,12 +123,10 @@ func Launch(ctx context.Context, cmd *exec.Cmd, introduction agent.Introduction,
 	} else {
 		_ = in.Close()
 	}
-	timer := time.NewTimer(startLimit)
-	defer timer.Stop()
 	line := ""
 	select {
 	case line = <-said:
-	case <-timer.C:
+	case <-time.After(startLimit):
 		line = fmt.Sprintf("it did not start within %v", startLimit)
 	case <-ctx.Done():
 		line = ctx.Err().Error()

@@ -216,12 +216,10 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 		return err
 	}
 	t := a.track(ch)
-	timeout := time.NewTimer(handOverTime)
-	defer timeout.Stop()
 	select {
 	case accepted <- t:
 		return nil
-	case <-timeout.C:
+	case <-time.After(handOverTime):
 	case <-ctx.Done():
 	}
 	_ = t.Close() // nobody takes it

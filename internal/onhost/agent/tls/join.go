@@ -216,12 +216,7 @@ func isName(host string) bool {
 	if host == "" || strings.Trim(host, ".-") != host {
 		return false
 	}
-	for _, r := range host {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
-		default:
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(host, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-')
+	})
 }

@@ -169,8 +169,8 @@ func refused(err error) bool {
 
 // unreachable reports whether nothing answered, so that trying again at once cannot help.
 func unreachable(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) && network.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+	network, ok := errors.AsType[net.Error](err)
+	return ok && network.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
 		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, errSilent)
 }
