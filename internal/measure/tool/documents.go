@@ -54,8 +54,8 @@ func jsonDocuments(text string) (docs []document, rest string) {
 		}
 		broken++
 		used := len(text)
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) && syntax.Offset > 0 && int(syntax.Offset) < len(text) {
+		syntax, ok := errors.AsType[*json.SyntaxError](err)
+		if ok && syntax.Offset > 0 && int(syntax.Offset) < len(text) {
 			used = max(1, int(syntax.Offset)-1)
 		}
 		if jsonIperf.MatchString(text[:used]) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"nearfar/internal/declare/experiment"
@@ -49,17 +50,9 @@ const MaxRuns = experiment.MaxTrials
 // printed it; with "" the tool is recognised. Identical copies of a run count once. The error says that nothing was
 // recognised.
 func Import(data []byte, toolName string) ([]Imported, error) {
-	known := programs()
-	if toolName != "" {
-		known = nil
-		for _, p := range programs() {
-			if p.declared.Name == toolName {
-				known = []program{p}
-			}
-		}
-		if known == nil {
-			return nil, fmt.Errorf("unknown tool %q; known are %s", toolName, strings.Join(Formats(), ", "))
-		}
+	known := slices.DeleteFunc(programs(), func(p program) bool { return toolName != "" && p.declared.Name != toolName })
+	if len(known) == 0 {
+		return nil, fmt.Errorf("unknown tool %q; known are %s", toolName, strings.Join(Formats(), ", "))
 	}
 	text := plain(data)
 	if strings.TrimSpace(text) == "" {

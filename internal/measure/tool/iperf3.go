@@ -323,12 +323,9 @@ func measureIperf3Loss(m *measured, printed []string, scope string) {
 // dropZeroGoodput removes a goodput of 0 from a run that ended before the receiver's figures arrived. 0 then means that
 // the goodput is not known.
 func dropZeroGoodput(m *measured) {
-	for _, got := range m.Metrics {
-		if got.Name == result.Goodput && got.Value == 0 {
-			m.drop(result.Goodput)
-			m.note("The receiver's figures never came: the goodput is not known.")
-			break
-		}
+	if m.hasZero(result.Goodput) {
+		m.drop(result.Goodput)
+		m.note("The receiver's figures never came: the goodput is not known.")
 	}
 	if !m.has(result.Goodput) && m.Definition == result.DefinitionRate {
 		m.define(result.DefinitionNone, result.DefinitionNone)
@@ -336,9 +333,7 @@ func dropZeroGoodput(m *measured) {
 }
 
 func noteZeroGoodput(m *measured, done bool) {
-	for _, got := range m.Metrics {
-		if got.Name == result.Goodput && got.Value == 0 && done {
-			m.note("The receiver reported 0 bytes: the transfer was too short to be measured.")
-		}
+	if done && m.hasZero(result.Goodput) {
+		m.note("The receiver reported 0 bytes: the transfer was too short to be measured.")
 	}
 }

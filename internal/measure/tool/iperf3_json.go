@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -218,20 +219,17 @@ func (end *iperf3End) measure(m *measured, byServer bool) {
 
 // measureIperf3Way reads the figures of one direction: goodput is the receiver's.
 func measureIperf3Way(m *measured, sent, received *iperf3Sum, scope string) {
-	if received != nil && received.Rate != nil && m.add(result.Goodput, "", *received.Rate, scope) {
+	sent, received = cmp.Or(sent, &iperf3Sum{}), cmp.Or(received, &iperf3Sum{})
+	if m.addKnown(result.Goodput, "", received.Rate, 1, scope) {
 		m.seconds(received.Seconds)
 		if m.ReportedAs == result.DefinitionNone {
 			m.define(result.DefinitionRate, result.DefinitionRate)
 		}
 	}
-	if sent != nil && sent.Retransmits != nil {
-		m.add(result.Retransmits, "", *sent.Retransmits, scope)
-	}
-	if sent != nil && sent.Packets != nil {
-		m.add(result.Sent, "", *sent.Packets, scope)
-	}
-	if received != nil && received.Jitter != nil {
-		m.add(result.IPDV, result.Mean, *received.Jitter*millisecond, scope)
+	m.addKnown(result.Retransmits, "", sent.Retransmits, 1, scope)
+	m.addKnown(result.Sent, "", sent.Packets, 1, scope)
+	m.addKnown(result.IPDV, result.Mean, received.Jitter, millisecond, scope)
+	if received.Jitter != nil {
 		received.measureLoss(m, scope)
 	}
 }
@@ -240,20 +238,16 @@ func measureIperf3Way(m *measured, sent, received *iperf3Sum, scope string) {
 func (end *iperf3End) measureOldUDP(m *measured) {
 	sum := end.Sum
 	m.seconds(sum.Seconds)
-	if sum.Packets != nil {
-		m.add(result.Sent, "", *sum.Packets, "")
-	}
-	if sum.Jitter != nil {
-		m.add(result.IPDV, result.Mean, *sum.Jitter*millisecond, "")
-	}
+	m.addKnown(result.Sent, "", sum.Packets, 1, "")
+	m.addKnown(result.IPDV, result.Mean, sum.Jitter, millisecond, "")
 	loss, ok := sum.measureLoss(m, "")
 	if sum.Rate != nil && ok && m.add(result.Goodput, "", *sum.Rate*(1-loss), "") {
 		m.define(result.DefinitionRate, result.DefinitionRate)
 		m.note("This iperf3 prints the sender's rate; the goodput is that less the loss.")
 	}
 	for _, s := range end.Streams {
-		if s.UDP != nil && s.UDP.OutOfOrder != nil && len(end.Streams) == 1 {
-			m.add(result.OutOfOrder, "", *s.UDP.OutOfOrder, "")
+		if s.UDP != nil && len(end.Streams) == 1 {
+			m.addKnown(result.OutOfOrder, "", s.UDP.OutOfOrder, 1, "")
 		}
 	}
 }
@@ -277,13 +271,9 @@ func (end *iperf3End) measureRTT(m *measured) {
 		if len(end.Streams) > 1 {
 			scope = "stream " + strconv.Itoa(i+1)
 		}
-		m.add(result.RTT, result.Mean, *s.Sender.MeanRTT*microsecond, scope)
-		if s.Sender.MinRTT != nil {
-			m.add(result.RTT, result.Min, *s.Sender.MinRTT*microsecond, scope)
-		}
-		if s.Sender.MaxRTT != nil {
-			m.add(result.RTT, result.Max, *s.Sender.MaxRTT*microsecond, scope)
-		}
+		m.addKnown(result.RTT, result.Mean, s.Sender.MeanRTT, microsecond, scope)
+		m.addKnown(result.RTT, result.Min, s.Sender.MinRTT, microsecond, scope)
+		m.addKnown(result.RTT, result.Max, s.Sender.MaxRTT, microsecond, scope)
 		m.define(result.DefinitionSmoothedRTT, result.DefinitionSmoothedRTT)
 	}
 	if m.Definition == result.DefinitionSmoothedRTT {

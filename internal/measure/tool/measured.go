@@ -42,6 +42,11 @@ func (m *measured) add(name, stat string, value float64, scope string) bool {
 	return true
 }
 
+// addKnown adds a metric times scale, if the output has it.
+func (m *measured) addKnown(name, stat string, value *float64, scale float64, scope string) bool {
+	return value != nil && m.add(name, stat, *value*scale, scope)
+}
+
 // addPrinted adds a metric from printed text, times scale.
 func (m *measured) addPrinted(name, stat, printed string, scale float64, scope string) bool {
 	v, ok := number(printed)
@@ -50,23 +55,17 @@ func (m *measured) addPrinted(name, stat, printed string, scale float64, scope s
 
 // has reports whether there is a metric of this name.
 func (m *measured) has(name string) bool {
-	for _, got := range m.Metrics {
-		if got.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Metrics, func(got result.Metric) bool { return got.Name == name })
+}
+
+// hasZero reports whether a metric of this name is 0.
+func (m *measured) hasZero(name string) bool {
+	return slices.ContainsFunc(m.Metrics, func(got result.Metric) bool { return got.Name == name && got.Value == 0 })
 }
 
 // drop removes the metrics of this name.
 func (m *measured) drop(name string) {
-	kept := m.Metrics[:0]
-	for _, got := range m.Metrics {
-		if got.Name != name {
-			kept = append(kept, got)
-		}
-	}
-	m.Metrics = kept
+	m.Metrics = slices.DeleteFunc(m.Metrics, func(got result.Metric) bool { return got.Name == name })
 }
 
 // seconds sets the length of the measurement window.
@@ -76,12 +75,17 @@ func (m *measured) seconds(s float64) {
 	}
 }
 
+// printedSeconds does the same from printed text, if that is a number.
+func (m *measured) printedSeconds(printed string) {
+	s, _ := number(printed)
+	m.seconds(s)
+}
+
 func (m *measured) note(format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
-	if slices.Contains(m.Notes, note) {
-		return
+	if !slices.Contains(m.Notes, note) {
+		m.Notes = append(m.Notes, note)
 	}
-	m.Notes = append(m.Notes, note)
 }
 
 func (m *measured) fact(key, value string) {

@@ -112,17 +112,10 @@ func (*Native) Name() string { return nativeName }
 
 // Probe asks this program for its version.
 func (*Native) Probe() Probe {
-	return Probe{Programs: []string{host.Self}, Argv: []string{host.Self, "version"}, Version: nativeVersion}
+	return probe(nativeVersion, []string{host.Self}, host.Self, "version")
 }
 
-var nativeVersionLine = lazyregexp.New(`(?m)^nearfar (\S{1,100})`)
-
-func nativeVersion(printed []byte) string {
-	if m := nativeVersionLine.FindSubmatch(printed); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
+var nativeVersion = lazyregexp.New(`(?m)^nearfar (\S{1,100})`)
 
 // Plan gives the command lines of one trial.
 func (n *Native) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
@@ -271,8 +264,7 @@ func (*Native) Parse(out Output) (result.Measurement, error) {
 	run, err := record.Read(out.Stdout)
 	if err != nil {
 		m.Tool.Version = run.Start.Version
-		var failed *record.FailedError
-		if errors.As(err, &failed) {
+		if _, failed := errors.AsType[*record.FailedError](err); failed {
 			return m, fmt.Errorf("%s: %w", nativeName, err)
 		}
 		if out.ExitCode != 0 {

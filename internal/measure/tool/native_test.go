@@ -224,10 +224,11 @@ func TestNativeParseFails(t *testing.T) {
 }
 
 func TestNativeVersion(t *testing.T) {
-	if got := nativeVersion([]byte("nearfar 0.1.0-dev+abc linux/amd64 go1.26.8\n")); got != "0.1.0-dev+abc" {
+	version := (&Native{}).Probe().Version
+	if got := version([]byte("nearfar 0.1.0-dev+abc linux/amd64 go1.26.8\n")); got != "0.1.0-dev+abc" {
 		t.Errorf("%q", got)
 	}
-	if got := nativeVersion([]byte("usage: nearfar\n")); got != "" {
+	if got := version([]byte("usage: nearfar\n")); got != "" {
 		t.Errorf("%q", got)
 	}
 }

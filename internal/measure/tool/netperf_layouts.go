@@ -104,7 +104,9 @@ func readNetperfTable(run *netperfRun, body []string) bool {
 	}
 	run.values["THROUGHPUT_UNITS"] = netperfTableUnit.FindString(header)
 	switch {
-	case strings.Contains(header, "Socket Size Request Resp"):
+	case strings.Contains(header, "Socket Size Request Resp"),
+		// Without headers (-P 0) only the number of fields tells which test it is.
+		header == "" && len(rows) == 2 && len(rows[0]) >= 6 && len(rows[1]) == 2:
 		run.values["THROUGHPUT_UNITS"] = "Trans/s"
 		return set(rows[0], "", "", "REQUEST_SIZE", "RESPONSE_SIZE", "ELAPSED_TIME", "THROUGHPUT")
 	case strings.Contains(header, "Recv Send Send"):
@@ -112,11 +114,6 @@ func readNetperfTable(run *netperfRun, body []string) bool {
 	case strings.Contains(header, "Okay Errors") && len(rows) > 1:
 		return set(rows[0], "", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "SENT", "", "THROUGHPUT") &&
 			set(rows[1], "", "", "RECEIVED", "THROUGHPUT")
-	}
-	// Without headers (-P 0) only the number of fields tells which test it is.
-	if header == "" && len(rows) == 2 && len(rows[0]) >= 6 && len(rows[1]) == 2 {
-		run.values["THROUGHPUT_UNITS"] = "Trans/s"
-		return set(rows[0], "", "", "REQUEST_SIZE", "RESPONSE_SIZE", "ELAPSED_TIME", "THROUGHPUT")
 	}
 	return false
 }
@@ -186,49 +183,36 @@ func netperfField(name string) string {
 		"remote_send_size", "local_transport_retrans", "remote_transport_retrans", "transport_mss", "local_cpu_util",
 		"local_cpu_count", "remote_cpu_util", "remote_cpu_count", "local_cong_control", "remote_cong_control":
 		return strings.ToUpper(name)
-	case "throughput units":
-		return "THROUGHPUT_UNITS"
-	case "elapsed time (sec)":
-		return "ELAPSED_TIME"
-	case "transaction rate tran/s":
-		return "TRANSACTION_RATE"
-	case "round trip latency usec/tran":
-		return "RT_LATENCY"
-	case "minimum latency microseconds":
-		return "MIN_LATENCY"
-	case "mean latency microseconds":
-		return "MEAN_LATENCY"
-	case "maximum latency microseconds":
-		return "MAX_LATENCY"
-	case "stddev latency microseconds":
-		return "STDDEV_LATENCY"
-	case "request size bytes":
-		return "REQUEST_SIZE"
-	case "response size bytes":
-		return "RESPONSE_SIZE"
-	case "initial burst requests":
-		return "BURST_SIZE"
-	case "local send size":
-		return "LOCAL_SEND_SIZE"
-	case "local transport retransmissions":
-		return "LOCAL_TRANSPORT_RETRANS"
-	case "remote transport retransmissions":
-		return "REMOTE_TRANSPORT_RETRANS"
-	case "transport mss bytes":
-		return "TRANSPORT_MSS"
-	case "local cpu util %":
-		return "LOCAL_CPU_UTIL"
-	case "local cpu count":
-		return "LOCAL_CPU_COUNT"
-	case "remote cpu util %":
-		return "REMOTE_CPU_UTIL"
-	case "remote cpu count":
-		return "REMOTE_CPU_COUNT"
-	case "throughput confidence width (%)", "throughput_confid":
-		return "CONFIDENCE_WIDTH"
 	}
 	if p := find(netperfPercentileName, name); p != "" {
 		return "P" + p + "_LATENCY"
 	}
-	return ""
+	return netperfColumn(name)
+}
+
+// netperfColumn gives the selector of a name in words.
+func netperfColumn(name string) string {
+	return map[string]string{
+		"throughput units":                 "THROUGHPUT_UNITS",
+		"elapsed time (sec)":               "ELAPSED_TIME",
+		"transaction rate tran/s":          "TRANSACTION_RATE",
+		"round trip latency usec/tran":     "RT_LATENCY",
+		"minimum latency microseconds":     "MIN_LATENCY",
+		"mean latency microseconds":        "MEAN_LATENCY",
+		"maximum latency microseconds":     "MAX_LATENCY",
+		"stddev latency microseconds":      "STDDEV_LATENCY",
+		"request size bytes":               "REQUEST_SIZE",
+		"response size bytes":              "RESPONSE_SIZE",
+		"initial burst requests":           "BURST_SIZE",
+		"local send size":                  "LOCAL_SEND_SIZE",
+		"local transport retransmissions":  "LOCAL_TRANSPORT_RETRANS",
+		"remote transport retransmissions": "REMOTE_TRANSPORT_RETRANS",
+		"transport mss bytes":              "TRANSPORT_MSS",
+		"local cpu util %":                 "LOCAL_CPU_UTIL",
+		"local cpu count":                  "LOCAL_CPU_COUNT",
+		"remote cpu util %":                "REMOTE_CPU_UTIL",
+		"remote cpu count":                 "REMOTE_CPU_COUNT",
+		"throughput confidence width (%)":  "CONFIDENCE_WIDTH",
+		"throughput_confid":                "CONFIDENCE_WIDTH",
+	}[name]
 }

@@ -102,10 +102,7 @@ func (run *netperfRun) closedLoop(mode string) bool {
 	if mode == experiment.CRR {
 		return true
 	}
-	burst := find(netperfBurst, run.whole)
-	if burst == "" {
-		burst = run.values["BURST_SIZE"]
-	}
+	burst := cmp.Or(find(netperfBurst, run.whole), run.values["BURST_SIZE"])
 	if burst == "" {
 		return run.classic && run.banner != ""
 	}
@@ -115,19 +112,14 @@ func (run *netperfRun) closedLoop(mode string) bool {
 func (run *netperfRun) measure(m *measured) {
 	v := run.values
 	m.Mode, m.Protocol = run.kind()
-	if s, ok := number(v["ELAPSED_TIME"]); ok {
-		m.seconds(s)
-	}
+	m.printedSeconds(v["ELAPSED_TIME"])
 	rate := v["TRANSACTION_RATE"]
 	if bits, isRate := netperfUnit(v["THROUGHPUT_UNITS"]); isRate && rate == "" {
 		rate = v["THROUGHPUT"]
 	} else if bits > 0 && m.Mode == experiment.Stream {
 		m.addPrinted(result.Goodput, "", v["THROUGHPUT"], bits, "")
 		m.define(result.DefinitionRate, result.DefinitionRate)
-		m.MessageBytes = integer(v["LOCAL_SEND_SIZE"])
-		if m.MessageBytes == 0 {
-			m.MessageBytes = integer(v["REMOTE_SEND_SIZE"])
-		}
+		m.MessageBytes = cmp.Or(integer(v["LOCAL_SEND_SIZE"]), integer(v["REMOTE_SEND_SIZE"]))
 	}
 	if m.Mode == experiment.RR || m.Mode == experiment.CRR {
 		run.measureRR(m, rate)
@@ -166,21 +158,14 @@ func (run *netperfRun) measureRR(m *measured, rate string) {
 	m.addPrinted(result.TransactionRate, "", rate, 1, "")
 	m.MessageBytes = integer(v["REQUEST_SIZE"])
 	m.define(result.DefinitionRate, result.DefinitionRate)
+	stats := map[string]string{
+		"MEAN_LATENCY": result.Mean, "MIN_LATENCY": result.Min, "MAX_LATENCY": result.Max,
+		"STDDEV_LATENCY": result.Stddev,
+	}
 	for _, key := range slices.Sorted(maps.Keys(v)) {
-		stat := ""
-		switch key {
-		case "MEAN_LATENCY":
-			stat = result.Mean
-		case "MIN_LATENCY":
-			stat = result.Min
-		case "MAX_LATENCY":
-			stat = result.Max
-		case "STDDEV_LATENCY":
-			stat = result.Stddev
-		default:
-			if p := find(netperfPercentileKey, key); p != "" {
-				stat = "p" + p
-			}
+		stat := stats[key]
+		if p := find(netperfPercentileKey, key); p != "" {
+			stat = "p" + p
 		}
 		if stat != "" && m.addPrinted(result.RTT, stat, v[key], microsecond, "") {
 			m.define(result.DefinitionRTT, result.DefinitionRTT)
@@ -238,24 +223,8 @@ func netperfUnit(unit string) (bits float64, isRate bool) {
 	if strings.HasPrefix(unit, "Trans") {
 		return 0, true
 	}
-	switch find(netperfBits, unit) {
-	case "3":
-		return 1e3, false
-	case "6":
-		return 1e6, false
-	case "9":
-		return 1e9, false
-	}
 	if s := netperfBytes.FindStringSubmatch(unit); s != nil {
-		switch strings.ToUpper(s[1]) {
-		case "K":
-			return 8 << 10, false
-		case "M":
-			return 8 << 20, false
-		case "G":
-			return 8 << 30, false
-		}
-		return 8, false
+		return 8 * power(1024, strings.ToUpper(s[1])), false
 	}
-	return 0, false
+	return map[string]float64{"3": 1e3, "6": 1e6, "9": 1e9}[find(netperfBits, unit)], false
 }

@@ -130,21 +130,11 @@ func (*Ntttcp) Parse(out Output) (result.Measurement, error) {
 		err = ended(ntttcpName, out, senderErr)
 	case err != nil:
 		err = fmt.Errorf("the receiver: %w", err)
-	case !received.arrived():
+	case !received.has(result.Goodput) || received.hasZero(result.Goodput):
 		received.drop(result.Goodput)
 		err = errors.New("ntttcp: nothing arrived at the receiver")
 	default:
 		err = ended(ntttcpName, out, nil)
 	}
 	return received.Measurement, err
-}
-
-// arrived reports whether there is a goodput above 0.
-func (m *measured) arrived() bool {
-	for _, got := range m.Metrics {
-		if got.Name == result.Goodput && got.Value > 0 {
-			return true
-		}
-	}
-	return false
 }

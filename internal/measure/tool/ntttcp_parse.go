@@ -87,42 +87,25 @@ func readNtttcpCommand(m *measured, line string) {
 
 // readNtttcpTable reads one row below a line of names and a rule, whose pieces give the widths of the columns.
 func readNtttcpTable(m *measured, names, rule, values string) {
+	totals := map[string]string{ // their names in ntttcp's XML
+		"Throughput(MB/s)": "throughput", "realtime(s)": "realtime", "Retransmits": "packets_retransmitted",
+		"Errors": "errors", "Avg. CPU %": "cpu",
+	}
 	row := strings.Fields(values)
-	column := 0
-	for at := 0; at < len(rule); {
-		if rule[at] != '=' {
-			at++
-			continue
+	end := 0
+	for column, piece := range strings.FieldsFunc(rule, func(r rune) bool { return r != '=' }) {
+		begin := end + strings.Index(rule[end:], piece)
+		end = begin + len(piece)
+		if column >= len(row) || begin >= len(names) {
+			break
 		}
-		end := at
-		for end < len(rule) && rule[end] == '=' {
-			end++
-		}
-		if column < len(row) && at < len(names) {
-			name := strings.TrimSpace(names[at:min(end, len(names))])
-			switch name {
-			case "Throughput(MB/s)":
-				if !m.has(result.Goodput) {
-					m.addPrinted(result.Goodput, "", row[column], mebibyte, "")
-				}
-			case "realtime(s)":
-				if v, ok := number(row[column]); ok {
-					m.seconds(v)
-				}
-			case "Retransmits":
-				m.addPrinted(result.Retransmits, "", row[column], 1, "")
-			case "Errors":
-				m.fact("errors", row[column])
-			case "Avg. CPU %":
-				m.fact("cpu_percent", row[column])
-			case "Avg B / Compl":
-				if v, ok := number(row[column]); ok && v > 0 && v < 1<<30 && m.MessageBytes == 0 {
-					m.MessageBytes = int(v)
-				}
+		name := strings.TrimSpace(names[begin:min(end, len(names))])
+		readNtttcpValue(m, totals[name], "MB/s", row[column])
+		if name == "Avg B / Compl" && m.MessageBytes == 0 {
+			if v, ok := number(row[column]); ok && v > 0 && v < 1<<30 {
+				m.MessageBytes = int(v)
 			}
 		}
-		column++
-		at = end
 	}
 }
 
@@ -134,9 +117,7 @@ func readNtttcpLine(m *measured, name, value, unit string) {
 			m.addPrinted(result.Goodput, "", value, power(1000, strings.ToUpper(prefix)), "")
 		}
 	case "test duration":
-		if v, ok := number(value); ok {
-			m.seconds(v)
-		}
+		m.printedSeconds(value)
 	case "average rtt", "tcpi rtt":
 		if strings.HasPrefix(unit, "us") {
 			m.addPrinted(result.RTT, result.Mean, value, microsecond, "")
@@ -153,11 +134,8 @@ func readNtttcpLine(m *measured, name, value, unit string) {
 
 // judgeNtttcp sets the definition of the figures. The error says that there are none.
 func judgeNtttcp(m *measured, failure string) (result.Measurement, error) {
-	for _, got := range m.Metrics {
-		if got.Name == result.RTT && got.Value <= 0 {
-			m.drop(result.RTT)
-			break
-		}
+	if m.hasZero(result.RTT) {
+		m.drop(result.RTT)
 	}
 	if m.Protocol == experiment.UDP {
 		m.drop(result.Retransmits)
@@ -241,9 +219,7 @@ func readNtttcpValue(m *measured, name, metric, value string) {
 			}
 		}
 	case "realtime":
-		if v, ok := number(value); ok {
-			m.seconds(v)
-		}
+		m.printedSeconds(value)
 	case "packets_retransmitted":
 		m.addPrinted(result.Retransmits, "", value, 1, "")
 	case "tcp_average_rtt":

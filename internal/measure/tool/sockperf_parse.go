@@ -102,9 +102,7 @@ func parseSockperf(text string) (result.Measurement, error) {
 			}
 		case sockperfWindow.MatchString(line):
 			s := sockperfWindow.FindStringSubmatch(line)
-			if v, ok := number(s[1]); ok {
-				m.seconds(v)
-			}
+			m.printedSeconds(s[1])
 			m.addPrinted(result.Sent, "", s[2], 1, scope)
 			m.addPrinted(result.Received, "", s[3], 1, scope)
 		case sockperfAverage.MatchString(line):
@@ -152,9 +150,7 @@ func parseSockperf(text string) (result.Measurement, error) {
 		case sockperfSent.MatchString(line):
 			s := sockperfSent.FindStringSubmatch(line)
 			m.addPrinted(result.Sent, "", s[1], 1, "")
-			if v, ok := number(s[2]); ok {
-				m.seconds(v)
-			}
+			m.printedSeconds(s[2])
 		}
 	}
 	return sockperfJudge(m, half, failure)

@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -95,12 +96,7 @@ func find(re *lazyregexp.Regexp, s string) string {
 // containsAny reports whether any of the words is in the line. It is faster than the regular expressions that follow
 // it.
 func containsAny(line string, words ...string) bool {
-	for _, word := range words {
-		if strings.Contains(line, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) })
 }
 
 // excerpt is the part of a line that fits into a message.
