@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"maps"
@@ -92,18 +91,14 @@ func (m machine) facts(o options) [][2]string {
 
 // readText reads a file of /proc; "" if it cannot be read.
 func readText(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	b, _ := os.ReadFile(path)
 	return string(b)
 }
 
 // cpuModel returns the first model name in /proc/cpuinfo.
 func cpuModel(cpuinfo string) string {
-	lines := bufio.NewScanner(strings.NewReader(cpuinfo))
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+	for line := range strings.Lines(cpuinfo) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}

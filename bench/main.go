@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -194,13 +195,7 @@ func withoutFloor(all []group, reason error) []group {
 				all[i].Rows[j].Missing = reason.Error()
 			}
 		}
-		var kept []experiment.Workload
-		for _, w := range g.Workloads {
-			if w.Tool != floorName {
-				kept = append(kept, w)
-			}
-		}
-		all[i].Workloads = kept
+		all[i].Workloads = slices.DeleteFunc(g.Workloads, func(w experiment.Workload) bool { return w.Tool == floorName })
 	}
 	return all
 }

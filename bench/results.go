@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,8 +38,8 @@ func (r report) ratios() string {
 		if o.Theirs.Known {
 			theirs = o.Row.figure(o.Theirs.Value)
 		}
-		lines = append(lines, []string{o.Row.Work, o.Row.Against, ours, theirs, orDash(o.ratio()), bound,
-			orDash(o.verdict()), orDash(o.within())})
+		lines = append(lines, []string{o.Row.Work, o.Row.Against, ours, theirs, cmp.Or(o.ratio(), "-"), bound,
+			cmp.Or(o.verdict(), "-"), cmp.Or(o.within(), "-")})
 	}
 	return aligned(lines)
 }
@@ -47,8 +48,8 @@ func (r report) ratios() string {
 func (r report) checks() string {
 	lines := [][]string{{"check", "with", "value [95 % interval]", "bound", "verdict", "interval"}}
 	for _, c := range r.Checks {
-		lines = append(lines, []string{c.Check.What, c.Check.With, orDash(c.value()), c.Check.bound(),
-			orDash(c.verdict()), orDash(c.within())})
+		lines = append(lines, []string{c.Check.What, c.Check.With, cmp.Or(c.value(), "-"), c.Check.bound(),
+			cmp.Or(c.verdict(), "-"), cmp.Or(c.within(), "-")})
 	}
 	return aligned(lines)
 }
@@ -87,13 +88,6 @@ func aligned(lines [][]string) string {
 		}
 	}
 	return b.String()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // shortfalls lists the rows and checks that did not reach their bound or have no verdict.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/declare/result"
@@ -43,17 +45,10 @@ func judge(r row, t trials) outcome {
 		}
 	}
 	o.Blocks = len(ratios)
-	o.Ours, o.Theirs = medianOf(ours), medianOf(theirs)
+	o.Ours = stats.Summarize(slices.Collect(maps.Values(ours))).Median
+	o.Theirs = stats.Summarize(slices.Collect(maps.Values(theirs))).Median
 	o.Ratio = stats.Summarize(ratios)
 	return o
-}
-
-func medianOf(values map[int]float64) stats.Quantity {
-	all := make([]float64, 0, len(values))
-	for _, v := range values {
-		all = append(all, v)
-	}
-	return stats.Summarize(all).Median
 }
 
 // unmeasured says why there is no ratio; "" if there is one.

@@ -59,8 +59,7 @@ func watch(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = cmd.Run()
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		fmt.Fprintf(stderr, "%s%v\n", watchMark, err)
 		return 1
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/declare/check"
 	"nearfar/internal/onhost/children"
 	"nearfar/internal/onhost/host"
 )
@@ -163,16 +164,13 @@ func (s *initServer) prepare() error {
 		return err
 	}
 	s.probed = probed
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		return err
-	}
+	machine := check.ReadMachine()
 	s.facts = Facts{
 		UserNamespace: s.setup.UserNamespace,
-		Kernel:        unix.ByteSliceToString(uts.Release[:]),
-		CPUModel:      cpuModel(),
-		ClockSource:   readWord("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-		Congestion:    readWord("/proc/sys/net/ipv4/tcp_congestion_control"),
+		Kernel:        machine.Kernel,
+		CPUModel:      machine.Model,
+		ClockSource:   machine.ClockSource,
+		Congestion:    congestion(),
 		Wire:          WireUser,
 		CPUs:          s.setup.CPUs,
 		ServiceCPU:    s.setup.ServiceCPU,
@@ -189,23 +187,10 @@ func (s *initServer) prepare() error {
 	return nil
 }
 
-// readWord reads a file without the white space around its content; "" if it cannot be read.
-func readWord(file string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
+// congestion is TCP's default congestion control; "" if the kernel does not say.
+func congestion() string {
+	b, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	return strings.TrimSpace(string(b))
-}
-
-// cpuModel is the "model name" of the first CPU; "" if the kernel does not say.
-func cpuModel() string {
-	for line := range strings.Lines(readWord("/proc/cpuinfo")) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // arm finds an arm that exists.
