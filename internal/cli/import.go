@@ -65,8 +65,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 			reader := recordings.Reader{ReadFile: a.readFile, Tool: o.tool}
 			if o.run.Name == "" {
 				trials, failed := reader.Trials(cmd.Context(), named)
-				err := a.printTrials(trials, o.json)
-				return errors.Join(err, failed)
+				return errors.Join(a.printTrials(trials, o.json), failed)
 			}
 			if o.run.Arms, err = armsOfRun(arms, named); err != nil {
 				return &usageError{err}

@@ -19,7 +19,6 @@ type upOptions struct {
 	dryRun bool
 	check  bool
 	format string
-	extend bool
 	inputs inputFlags
 }
 
@@ -71,7 +70,7 @@ something would be refused; 2 wrong usage, or a mistake in the file; 130 interru
 	cmd.Flags().BoolVar(&o.check, "check", false, "ask the providers what they would refuse; make nothing")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "terminal", "with --check: form of the result: "+
 		strings.Join(resultFormats(), ", "))
-	cmd.Flags().BoolVar(&o.extend, "extend", false, "renew the time until which the machines are meant to exist")
+	cmd.Flags().BoolVar(&o.make.extend, "extend", false, "renew the time until which the machines are meant to exist")
 	return cmd
 }
 
@@ -85,10 +84,9 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 		return usagef("--format %s: use one of %s", o.format, strings.Join(resultFormats(), ", "))
 	case o.format != "terminal" && !o.check:
 		return usagef("--format goes with --check")
-	case o.check && (o.extend || o.dryRun || o.make.yes):
+	case o.check && (o.make.extend || o.dryRun || o.make.yes):
 		return usagef("--check makes nothing: give no --extend, --dry-run or --yes")
 	}
-	o.make.extend = o.extend
 	debug.SetGCPercent(reportGC) // a plan can be large
 	e, err := a.readExperiment(file, &o.inputs)
 	if err != nil {
@@ -101,7 +99,7 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 		return a.checkUp(ctx, file, e, o.format)
 	}
 	if o.dryRun {
-		p, err := a.project(file, e, o.extend)
+		p, err := a.project(file, e, o.make.extend)
 		if err != nil {
 			return err
 		}

@@ -49,13 +49,11 @@ func (s *questions) azure(ctx context.Context) {
 	for i, group := range groups {
 		group.Type = "Microsoft.Resources/resourceGroups"
 		s.add(group.resource())
-		if i == maxGroups {
+		if i < maxGroups {
+			tasks = append(tasks, func() { s.azureGroup(ctx, group) })
+		} else if i == maxGroups {
 			s.fail(fmt.Errorf("%d resource groups have the tag: only %d were looked into", len(groups), maxGroups))
 		}
-		if i >= maxGroups {
-			continue
-		}
-		tasks = append(tasks, func() { s.azureGroup(ctx, group) })
 	}
 	cloudtool.Each(tasks...)
 }
