@@ -27,18 +27,13 @@ const (
 	busy = 5 * time.Second
 )
 
-// Besiege visits a hostile agent in each of its modes, and demands that every visit ends within the limits, in little
-// memory, with an error that names the host. connect reaches a host with the given name, whose agent runs ServeHostile
-// with the mode; its limits are BesiegeLimit.
-func Besiege(t *testing.T, connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error)) {
-	BesiegeIn(t, HostileModes(), connect)
-}
+// A Connect reaches a host with the given name, whose agent runs ServeHostile with the mode; its limits are
+// BesiegeLimit.
+type Connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error)
 
-// BesiegeIn is Besiege in some modes.
-func BesiegeIn(
-	t *testing.T, modes []string,
-	connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
-) {
+// Besiege visits a hostile agent in some of its modes, and demands that every visit ends within the limits, in little
+// memory, with an error that names the host.
+func Besiege(t *testing.T, modes []string, connect Connect) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			stop := BoundMemory(t)
@@ -63,9 +58,7 @@ func BesiegeIn(
 }
 
 // visit runs a process for a moment, and returns all errors.
-func visit(
-	t *testing.T, connect func(context.Context, *testing.T, string, string) (host.Host, error), mode string,
-) error {
+func visit(t *testing.T, connect Connect, mode string) error {
 	h, err := connect(t.Context(), t, "vm-"+mode, mode)
 	if err != nil {
 		return err
@@ -95,17 +88,7 @@ func visit(
 }
 
 // BesiegeInterrupted does the same, and interrupts each visit: no wait lasts much longer.
-func BesiegeInterrupted(
-	t *testing.T, connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
-) {
-	BesiegeInterruptedIn(t, HostileModes(), connect)
-}
-
-// BesiegeInterruptedIn is BesiegeInterrupted in some modes.
-func BesiegeInterruptedIn(
-	t *testing.T, modes []string,
-	connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
-) {
+func BesiegeInterrupted(t *testing.T, modes []string, connect Connect) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())

@@ -58,17 +58,9 @@ func hostileModes() map[string]hostileMode {
 			_, _ = io.Copy(conn, endless{})
 		}},
 		"mute":       {raw: func(conn io.ReadWriteCloser) { never(conn) }},
-		"ping-flood": {raw: floods(frameOf(2, 1, 0, 7))},
+		"ping-flood": {raw: floods(slices.Repeat(frameOf(2, 1, 0, 7), 1000))},
 		"deaf-ping-flood": {raw: func(conn io.ReadWriteCloser) {
-			flood := frameOf(2, 1, 0, 7)
-			for range 10 {
-				flood = append(flood, flood...)
-			}
-			for {
-				if _, err := conn.Write(flood); err != nil {
-					return
-				}
-			}
+			pour(conn, slices.Repeat(frameOf(2, 1, 0, 7), 1024))
 		}},
 		"stream-flood": {opened: func(s *yamux.Session) {
 			for {
@@ -77,15 +69,7 @@ func hostileModes() map[string]hostileMode {
 				}
 			}
 		}},
-		"data-flood": {raw: func(conn io.ReadWriteCloser) {
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-			data := append(frameOf(0, 0, 1, 64<<10), make([]byte, 64<<10)...)
-			for {
-				if _, err := conn.Write(data); err != nil {
-					return
-				}
-			}
-		}},
+		"data-flood":       {raw: floods(append(frameOf(0, 0, 1, 64<<10), make([]byte, 64<<10)...))},
 		"no-frames":        {raw: func(conn io.ReadWriteCloser) { _, _ = io.Copy(conn, endless{}) }},
 		"facts-never":      calls("facts", never),
 		"facts-numbers":    calls("facts", answer(`{"facts":{"allowed":[`+strings.Repeat("1,", 450_000)+`1]}}`)),
@@ -103,12 +87,7 @@ func hostileModes() map[string]hostileMode {
 		}),
 		"read-flood": calls("read", func(stream io.ReadWriter) {
 			hostileSend(stream, struct{}{})
-			chunk := append(binary.BigEndian.AppendUint32(nil, 32<<10), make([]byte, 32<<10)...)
-			for {
-				if _, err := stream.Write(chunk); err != nil {
-					return
-				}
-			}
+			pour(stream, append(binary.BigEndian.AppendUint32(nil, 32<<10), make([]byte, 32<<10)...))
 		}),
 		"stop-never":   {calls: map[string]func(io.ReadWriter){"wait": never, "stop": never}},
 		"close-never":  calls("close", never),
@@ -132,15 +111,19 @@ func frameOf(kind byte, flags uint16, stream, length uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, stream), length)
 }
 
-// floods sends a frame again and again, and reads what comes.
-func floods(frame []byte) func(io.ReadWriteCloser) {
+// floods sends frames again and again, and reads what comes.
+func floods(frames []byte) func(io.ReadWriteCloser) {
 	return func(conn io.ReadWriteCloser) {
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
-		many := slices.Repeat(frame, 1000)
-		for {
-			if _, err := conn.Write(many); err != nil {
-				return
-			}
+		pour(conn, frames)
+	}
+}
+
+// pour writes the same bytes again and again, until the connection ends.
+func pour(conn io.Writer, data []byte) {
+	for {
+		if _, err := conn.Write(data); err != nil {
+			return
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind
@@ -166,6 +167,16 @@ func (p *program) flood(argument string) error {
 		}
 	}
 	return nil
+}
+
+// cpus prints the numbers of the CPUs that the process may run on, separated by spaces.
+func (p *program) cpus() error {
+	all, err := machine.CPUs()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(p.stdout, strings.Trim(fmt.Sprint(all), "[]"))
+	return err
 }
 
 func self(words ...string) host.Cmd {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"time"
 )
@@ -23,6 +24,14 @@ func (p *program) child(verb string, words ...string) error {
 	cmd := exec.CommandContext(context.Background(), program, append([]string{Verb, verb}, words...)...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdout, os.Stderr, ownSession()
 	return cmd.Start()
+}
+
+// thisProgram is the path of this program. On Linux its path outside a lab may not be visible in it.
+func thisProgram() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
 }
 
 // stubborn prints "ready" and answers each connection to the port with one byte, until it is killed. A connection to it

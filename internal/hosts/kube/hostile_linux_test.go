@@ -91,7 +91,7 @@ func (c execConn) Close() error {
 //
 // What judges an agent is the same code for all kinds of hosts, and packages agent, ssh and tls always visit it in all
 // modes. NEARFAR_HOSTILE_PODS=1 does so here, which takes two minutes.
-func TestHostilePods(t *testing.T) { hosttest.BesiegeIn(t, hostileModes(), visitHostile) }
+func TestHostilePods(t *testing.T) { hosttest.Besiege(t, hostileModes(), visitHostile) }
 
 func hostileModes() []string {
 	if os.Getenv("NEARFAR_HOSTILE_PODS") != "" {
@@ -102,7 +102,7 @@ func hostileModes() []string {
 
 // TestHostilePodsInterrupted: an interrupt ends every wait for an agent in a pod.
 func TestHostilePodsInterrupted(t *testing.T) {
-	hosttest.BesiegeInterruptedIn(t, hostileModes(), visitHostile)
+	hosttest.BesiegeInterrupted(t, hostileModes(), visitHostile)
 }
 
 // execModes are the ways in which exec lies, before an agent speaks.

@@ -43,7 +43,8 @@ func hostileMain(mode string) int {
 func TestHostileAgentsBySSH(t *testing.T) {
 	r := useRig(t)
 	place(t, r)
-	hosttest.Besiege(t, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
+	modes := hosttest.HostileModes()
+	hosttest.Besiege(t, modes, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
 		o := r.options("plain")
 		o.Command, o.Agents = r.placed()+" "+hostileVerb+" "+mode, nil // nothing is copied
 		o.Agent.Name, o.Agent.Limit, o.Agent.Silence = name, hosttest.BesiegeLimit, hosttest.BesiegeLimit

@@ -32,10 +32,12 @@ func visitHostile(ctx context.Context, t *testing.T, name, mode string) (host.Ho
 }
 
 // TestHostileAgents: whatever an agent answers, or does not, its owner is held up for a bounded time, in little memory.
-func TestHostileAgents(t *testing.T) { hosttest.Besiege(t, visitHostile) }
+func TestHostileAgents(t *testing.T) { hosttest.Besiege(t, hosttest.HostileModes(), visitHostile) }
 
 // TestHostileAgentsInterrupted: no answer that does not come delays the end of an interrupted owner.
-func TestHostileAgentsInterrupted(t *testing.T) { hosttest.BesiegeInterrupted(t, visitHostile) }
+func TestHostileAgentsInterrupted(t *testing.T) {
+	hosttest.BesiegeInterrupted(t, hosttest.HostileModes(), visitHostile)
+}
 
 // TestHostileOwner: somebody who knows an agent's secret cannot use up its memory, and the agent serves on.
 func TestHostileOwner(t *testing.T) {

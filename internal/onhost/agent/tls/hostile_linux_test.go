@@ -11,7 +11,8 @@ import (
 
 // TestHostileAgentsOverTLS: hostile agents that are reached by a join string.
 func TestHostileAgentsOverTLS(t *testing.T) {
-	hosttest.Besiege(t, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
+	modes := hosttest.HostileModes()
+	hosttest.Besiege(t, modes, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
 		a := agentOf(t, directions()[0], func(o *AgentOptions) { o.Log = nil })
 		go func() {
 			for {
