@@ -117,7 +117,8 @@ func (b *bench) keep(t result.Trial) error {
 	if err := b.record.Append(t); err != nil {
 		return err
 	}
-	b.tell(t)
+	b.progress("block %d/%d  trial %d/%d  %s: %s", t.Block, b.options.blocks, b.record.count, b.total(), t.Workload,
+		headline(b.groups, t))
 	return nil
 }
 
@@ -131,12 +132,6 @@ func otherBlocks(e *experiment.Experiment, block int) []result.Trial {
 		}
 	}
 	return done
-}
-
-// tell prints the result of a trial.
-func (b *bench) tell(t result.Trial) {
-	b.progress("block %d/%d  trial %d/%d  %s: %s", t.Block, b.options.blocks, b.record.count, b.total(), t.Workload,
-		headline(b.groups, t))
 }
 
 // total is how many trials the run has.

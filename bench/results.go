@@ -158,18 +158,10 @@ its own p99 is beyond the bound, no program could have kept the bound on this ma
 `)
 	}
 	if list := r.shortfalls(); len(list) > 0 {
-		b.WriteString("## What falls short\n\n")
-		for _, line := range list {
-			b.WriteString("- " + line + "\n")
-		}
-		b.WriteString("\n")
+		b.WriteString("## What falls short\n\n- " + strings.Join(list, "\n- ") + "\n\n")
 	}
 	if len(r.Failed) > 0 {
-		b.WriteString("## Trials that failed\n\n")
-		for _, line := range r.Failed {
-			b.WriteString("- " + line + "\n")
-		}
-		b.WriteString("\n")
+		b.WriteString("## Trials that failed\n\n- " + strings.Join(r.Failed, "\n- ") + "\n\n")
 	}
 	b.WriteString("## How it was measured\n\n")
 	for _, fact := range r.Machine.facts(r.Options) {

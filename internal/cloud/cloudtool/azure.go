@@ -21,17 +21,16 @@ type AzureScaleSet struct {
 // AzureAccelerated says whether accelerated networking is configured for all interfaces, and why that is so. The result
 // is nil if an interface does not say it, or if there are none. Configuration proves nothing about the guest.
 func AzureAccelerated(all []AzureInterface) (on *bool, evidence string) {
-	yes, no := true, false
 	for _, i := range all {
 		switch {
 		case i.Accelerated == nil:
 			return nil, fmt.Sprintf("interface %.80q does not say enableAcceleratedNetworking", i.Name)
 		case !*i.Accelerated:
-			return &no, fmt.Sprintf("enableAcceleratedNetworking of interface %.80q is false", i.Name)
+			return new(false), fmt.Sprintf("enableAcceleratedNetworking of interface %.80q is false", i.Name)
 		}
 	}
 	if len(all) == 0 {
 		return nil, "it has no interfaces"
 	}
-	return &yes, fmt.Sprintf("enableAcceleratedNetworking is true for all %d interfaces", len(all))
+	return new(true), fmt.Sprintf("enableAcceleratedNetworking is true for all %d interfaces", len(all))
 }

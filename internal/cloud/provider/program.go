@@ -19,32 +19,26 @@ type session struct {
 	limits  Limits
 	running chan struct{}
 
-	mu    sync.Mutex
-	calls map[string]*call
-}
-
-// call is one run of a program.
-type call struct {
-	once   sync.Once
-	output []byte
-	err    error
+	mu sync.Mutex
+	// calls run their program when they are first called, and give its output.
+	calls map[string]func() ([]byte, error)
 }
 
 // run runs a command, unless it has run before, and reads the JSON that it prints.
 func (s *session) run(ctx context.Context, argv []string, into any) error {
 	key := strings.Join(argv, "\x00")
 	s.mu.Lock()
-	c := s.calls[key]
-	if c == nil {
-		c = &call{}
-		s.calls[key] = c
+	call := s.calls[key]
+	if call == nil {
+		call = sync.OnceValues(func() ([]byte, error) { return s.start(ctx, argv) })
+		s.calls[key] = call
 	}
 	s.mu.Unlock()
-	c.once.Do(func() { c.output, c.err = s.start(ctx, argv) })
-	if c.err != nil {
-		return fmt.Errorf("%s: %w", cloudtool.Name(argv...), c.err)
+	output, err := call()
+	if err != nil {
+		return fmt.Errorf("%s: %w", cloudtool.Name(argv...), err)
 	}
-	if err := json.Unmarshal(c.output, into); err != nil {
+	if err := json.Unmarshal(output, into); err != nil {
 		return fmt.Errorf("%s: its output cannot be read: %w", cloudtool.Name(argv...), err)
 	}
 	return nil

@@ -41,7 +41,7 @@ const (
 func Ask(ctx context.Context, clouds []string, machines []*check.Where, l Limits) []*check.Provider {
 	ctx, cancel := context.WithTimeout(ctx, l.All)
 	defer cancel()
-	s := &session{limits: l, running: make(chan struct{}, l.AtOnce), calls: map[string]*call{}}
+	s := &session{limits: l, running: make(chan struct{}, l.AtOnce), calls: map[string]func() ([]byte, error){}}
 	answers := make([]*check.Provider, len(machines))
 	var all sync.WaitGroup
 	asked := 0

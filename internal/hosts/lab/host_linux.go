@@ -340,11 +340,9 @@ func (p *labProcess) Stop(grace time.Duration) error {
 	}
 	_, err := p.host.lab.call(context.Background(), request{Op: opSignal, Process: p.key, Signal: int(unix.SIGTERM)})
 	if err == nil {
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
 		select {
 		case <-p.done:
-		case <-timer.C:
+		case <-time.After(grace):
 		}
 		err = p.kill()
 	}

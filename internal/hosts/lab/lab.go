@@ -9,6 +9,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -43,10 +44,7 @@ type Options struct {
 const DefaultAnswer = 20 * time.Second
 
 func (o Options) answer() time.Duration {
-	if o.Answer > 0 {
-		return o.Answer
-	}
-	return DefaultAnswer
+	return cmp.Or(o.Answer, DefaultAnswer)
 }
 
 // The implementations of wires.

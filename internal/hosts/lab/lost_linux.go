@@ -202,12 +202,10 @@ func (l *Lab) Close() error {
 // awaitEnd waits until the killed init has ended, and with it everything that ran in the lab.
 func (l *Lab) awaitEnd() error {
 	limit := l.options.answer() + killTime
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-l.ended:
 		return nil
-	case <-timer.C:
+	case <-time.After(limit):
 		return errorf("its processes do not end within %v, though killed; the state of its init is %q",
 			limit, stateOf(l.init.Pid))
 	}

@@ -3,6 +3,7 @@ package ssh
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	_ "embed" // the script
@@ -84,11 +85,7 @@ func (e errTime) Error() string { return fmt.Sprintf("nothing came for %v while 
 
 // run sends the script and answers it until the byte stream of the agent begins.
 func (b *bootstrap) run(script string, t *tty) error {
-	limit := b.settings.connectTimeout
-	if limit == 0 {
-		limit = connectTimeout
-	}
-	limit += stepTimeout
+	limit := cmp.Or(b.settings.connectTimeout, connectTimeout) + stepTimeout
 	if t != nil {
 		limit += promptTimeout
 	} else if !b.alone && b.settings.hasMaster() {

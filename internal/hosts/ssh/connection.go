@@ -130,12 +130,10 @@ func (c *connection) code() int {
 
 // wait waits for the end of ssh, but no longer than the limit.
 func (c *connection) wait(limit time.Duration) (ended bool) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-c.ended:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,8 +89,8 @@ func settingsText(ctx context.Context, config, name string) (out, said string, e
 
 // killed says whether a program was ended by a signal.
 func killed(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && !exit.Exited()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && !exit.Exited()
 }
 
 // sshProgram is the system's ssh.
@@ -130,21 +131,21 @@ func parseSettings(name, config, out string) Settings {
 			if value != "none" {
 				s.controlPath = value
 			}
-		case "sessiontype":
-			if value != "default" {
-				s.override = append(s.override, "-o", "SessionType=default")
-			}
-		case "stdinnull":
-			if value != "no" {
-				s.override = append(s.override, "-o", "StdinNull=no")
-			}
-		case "forkafterauthentication":
-			if value != "no" {
-				s.override = append(s.override, "-o", "ForkAfterAuthentication=no")
-			}
+		}
+		if needed := neededSettings()[key]; needed != "" && !strings.HasSuffix(needed, "="+value) {
+			s.override = append(s.override, "-o", needed)
 		}
 	}
 	return s
+}
+
+// neededSettings are the settings without which ssh would not run a command with standard input, by their names in the
+// output of ssh -G.
+func neededSettings() map[string]string {
+	return map[string]string{
+		"sessiontype": "SessionType=default", "stdinnull": "StdinNull=no",
+		"forkafterauthentication": "ForkAfterAuthentication=no",
+	}
 }
 
 // hasMaster says whether there is a socket of a master, of the user or stale.
@@ -213,7 +214,7 @@ func WriteSettings(ctx context.Context, w io.Writer, config string, hosts, names
 		cells := []string{hosts[i], name, s.User, s.HostName, s.Port, s.ProxyJump + s.ProxyCommand,
 			strings.Join(keys, ", ")}
 		for i, cell := range cells {
-			cells[i] = orDash(clean.Line(cell))
+			cells[i] = cmp.Or(clean.Line(cell), "-")
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
@@ -229,13 +230,6 @@ func WriteSettings(ctx context.Context, w io.Writer, config string, hosts, names
 		}
 	}
 	return ok, nil
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // arguments is the command line of ssh without its first word. script is the length of the script in bytes.

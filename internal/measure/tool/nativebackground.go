@@ -44,12 +44,7 @@ func (n *Native) PlanBackground(w experiment.Workload, pair host.Pair, longest t
 // Flowing reports whether data arrived at the server in some interval.
 func (*Native) Flowing(stdout []byte) bool {
 	run, _ := record.Read(wholeLines(stdout))
-	for _, i := range run.Intervals {
-		if i.Bytes > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(run.Intervals, func(i record.Interval) bool { return i.Bytes > 0 })
 }
 
 // Reported reports whether an interval that ended at that moment or later was printed.
