@@ -36,7 +36,7 @@ func (c *Client) Clock(ctx context.Context) (best Clock, err error) {
 			err = errProtocol
 		}
 		if err != nil {
-			return Clock{}, c.fail("clock", err)
+			return Clock{}, c.fail(err, "clock")
 		}
 		middle := asked.Round(0).Add(took / 2)
 		if one := (Clock{r.Now.Sub(middle), took / 2}); i == 0 || one.Uncertainty < best.Uncertainty {
@@ -50,11 +50,11 @@ func (c *Client) Clock(ctx context.Context) (best Clock, err error) {
 func (c *Client) Load(ctx context.Context) (*machine.Load, error) {
 	r, err := c.exchange(ctx, call{request: request{Call: callLoad}})
 	if err != nil {
-		return nil, c.fail("load", err)
+		return nil, c.fail(err, "load")
 	}
 	if l := r.Load; l != nil && !(l.CPUs >= 0 && l.CPUs <= maxCPUs && l.Running >= 0 && l.Average >= 0 &&
 		l.Average <= maxLoad && l.Pressure >= 0 && l.Pressure <= maxShare && l.Busy >= 0 && l.Busy <= maxShare) {
-		return nil, c.fail("load", fmt.Errorf("%w: a load that no machine has", errProtocol))
+		return nil, c.fail(fmt.Errorf("%w: a load that no machine has", errProtocol), "load")
 	}
 	return r.Load, nil
 }

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/user"
 	"runtime"
+	"slices"
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // Facts are what an agent knows of its machine. A value that the system does not give is empty or 0.
@@ -27,9 +29,6 @@ type Facts struct {
 	// the SSH session that started the agent.
 	Connection string `json:"connection,omitempty"`
 }
-
-// CPU is where a CPU is in the machine.
-type CPU = check.CPU
 
 // Interface is an address of a network interface that is up.
 type Interface struct {
@@ -52,6 +51,7 @@ func readFacts(folder string) Facts {
 		f.User = u.Username
 	}
 	f.Machine = check.ReadMachine()
+	f.Allowed, _ = machine.CPUs()
 	f.readSystem(folder)
 	return f
 }
@@ -102,10 +102,5 @@ func (f *Facts) addresses() host.Addresses {
 
 // has says whether an address is one of the machine's own.
 func (f *Facts) has(a netip.Addr) bool {
-	for _, i := range f.Addresses {
-		if i.Prefix.Addr() == a {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Addresses, func(i Interface) bool { return i.Prefix.Addr() == a })
 }

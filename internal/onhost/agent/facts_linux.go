@@ -1,10 +1,6 @@
 package agent
 
-import (
-	"golang.org/x/sys/unix"
-
-	"nearfar/internal/onhost/machine"
-)
+import "golang.org/x/sys/unix"
 
 // readSystem reads what Linux says of the agent.
 func (f *Facts) readSystem(folder string) {
@@ -12,5 +8,4 @@ func (f *Facts) readSystem(folder string) {
 	if unix.Statfs(folder, &disk) == nil {
 		f.Free = int64(disk.Bavail) * disk.Bsize
 	}
-	f.Allowed, _ = machine.CPUs()
 }

@@ -3,7 +3,7 @@ package agent
 import (
 	"golang.org/x/sys/windows"
 
-	"nearfar/internal/onhost/machine"
+	"nearfar/internal/declare/check"
 )
 
 // readSystem reads what Windows says of the machine.
@@ -14,9 +14,8 @@ func (f *Facts) readSystem(folder string) {
 			f.Free = int64(free)
 		}
 	}
-	f.Allowed, _ = machine.CPUs()
 	f.CPUs = nil // those of other processor groups are not usable
 	for _, c := range f.Allowed {
-		f.CPUs = append(f.CPUs, CPU{Number: c, Core: -1, Package: -1, Node: -1})
+		f.CPUs = append(f.CPUs, check.CPU{Number: c, Core: -1, Package: -1, Node: -1})
 	}
 }

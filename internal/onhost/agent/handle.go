@@ -107,8 +107,7 @@ func result(r reply, err error) reply {
 func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	switch q.Call {
 	case callFacts:
-		facts := readFacts(s.o.Folder)
-		return reply{Facts: &facts}, nil
+		return reply{Facts: new(readFacts(s.o.Folder))}, nil
 	case callWait:
 		end, err := s.supervisor.Wait(ctx, q.Key)
 		return reply{Code: end.Code, Signal: end.Signal, OOM: end.OutOfMemory, Ended: end.At}, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/declare/check"
 	"nearfar/internal/hosts/hosttest"
 	"nearfar/internal/onhost/host"
 )
@@ -126,7 +127,7 @@ func TestFactsOfHosts(t *testing.T) {
 	long := strings.Repeat("é", maxText+1)
 	f := Facts{Hostname: long, User: "a\x1bb"}
 	f.Release = map[string]string{long: long}
-	f.CPUs = make([]CPU, maxCPUs)
+	f.CPUs = make([]check.CPU, maxCPUs)
 	f.Allowed = make([]int, maxCPUs)
 	f.Addresses = []Interface{{Name: long}}
 	if err := f.bound(); err != nil {

@@ -133,8 +133,7 @@ func (s *server) look(q request) (observed, error) {
 		if read == nil {
 			read = check.ReadCounters
 		}
-		counters := read(q.To.WithZone(""))
-		o.Counters = &counters
+		o.Counters = new(read(q.To.WithZone("")))
 	}
 	return o, nil
 }

@@ -26,14 +26,6 @@ type remoteHost struct {
 // Endpoint has the name of the options, and what the agent filled in.
 func (h *remoteHost) Endpoint() host.Endpoint { return h.client.endpoint }
 
-// fail says of an error whose it is; nil for none.
-func (h *remoteHost) fail(argv []string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &host.Error{Host: h.client.endpoint.Name, Argv: argv, Err: err}
-}
-
 // Close ends the agent with all that it started and put.
 func (h *remoteHost) Close() error { return h.client.Close() }
 
@@ -41,18 +33,18 @@ func (h *remoteHost) Close() error { return h.client.Close() }
 // process, or never starts it.
 func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	if len(c.Argv) == 0 {
-		return nil, h.fail(nil, errors.New("an empty command line"))
+		return nil, h.client.fail(errors.New("an empty command line"))
 	}
 	if len(c.Stdin) > maxStdin {
-		return nil, h.fail(c.Argv, fmt.Errorf("%d bytes of standard input: at most %d are possible", len(c.Stdin),
-			maxStdin))
+		return nil, h.client.fail(fmt.Errorf("%d bytes of standard input: at most %d are possible", len(c.Stdin),
+			maxStdin), c.Argv...)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, h.fail(c.Argv, err)
+		return nil, h.client.fail(err, c.Argv...)
 	}
 	ended, takes, err := h.startsAfter(c.After)
 	if err != nil {
-		return nil, h.fail(c.Argv, err)
+		return nil, h.client.fail(err, c.Argv...)
 	}
 	p := &process{
 		host: h, argv: c.Argv, answered: make(chan struct{}), done: make(chan struct{}),
@@ -79,7 +71,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		if _, remote := errors.AsType[*remoteError](err); !remote && h.client.Lost() == nil {
 			h.client.cleanUp(func() { _ = p.kill() }) // Close kills what this one does not
 		}
-		return nil, h.fail(c.Argv, err)
+		return nil, h.client.fail(err, c.Argv...)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +110,7 @@ func convert[To, From string | []byte](all []From) []To {
 // Put writes a file, whole or not at all. A relative path is below the agent's folder, in the directory in which
 // processes are started. The agent removes the file when it ends. It refuses to replace a file that it did not put.
 func (h *remoteHost) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
-	fail := func(err error) error { return h.fail([]string{"put", path}, err) }
+	fail := func(err error) error { return h.client.fail(err, "put", path) }
 	// It is read whole first, so that the call can be repeated.
 	content, err := io.ReadAll(io.LimitReader(r, maxPut+1))
 	switch {
@@ -223,15 +215,15 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 	}
 	switch {
 	case err != nil:
-		p.err = p.host.fail(p.argv, err)
+		p.err = p.host.client.fail(err, p.argv...)
 	case r.Code != 0 || r.Signal != "":
 		p.err = &host.ExitError{Code: r.Code, Signal: r.Signal, OutOfMemory: r.OOM}
 		if why != nil {
-			p.err = p.host.fail(p.argv, fmt.Errorf("%w: %w", why, p.err))
+			p.err = p.host.client.fail(fmt.Errorf("%w: %w", why, p.err), p.argv...)
 		}
 	default:
 		if err := errors.Join(outputErrs[:]...); err != nil {
-			p.err = p.host.fail(p.argv, fmt.Errorf("its output: %w", err))
+			p.err = p.host.client.fail(fmt.Errorf("its output: %w", err), p.argv...)
 		}
 	}
 	p.host.client.cleanUp(p.forget)
@@ -376,7 +368,7 @@ func (p *process) Stop(grace time.Duration) error {
 	if p.isGone(err) || errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return p.host.fail(p.argv, err)
+	return p.host.client.fail(err, p.argv...)
 }
 
 // killed gives the agent up if it says that it killed the process and then does not report its end, or if it could not
@@ -462,7 +454,7 @@ func (p *process) Serves(ctx context.Context, protocol string, port int) error {
 			err = ctx.Err()
 		}
 	}
-	return p.host.fail(p.argv, err)
+	return p.host.client.fail(err, p.argv...)
 }
 
 // Facts asks the agent what it knows of its machine.
@@ -475,11 +467,15 @@ func (c *Client) Facts(ctx context.Context) (Facts, error) {
 		err = r.Facts.bound()
 	}
 	if err != nil {
-		return Facts{}, c.fail("facts", err)
+		return Facts{}, c.fail(err, "facts")
 	}
 	return *r.Facts, nil
 }
 
-func (c *Client) fail(what string, err error) error {
-	return &host.Error{Host: c.endpoint.Name, Argv: []string{what}, Err: err}
+// fail says of an error whose it is; nil for none.
+func (c *Client) fail(err error, argv ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &host.Error{Host: c.endpoint.Name, Argv: argv, Err: err}
 }

@@ -232,6 +232,5 @@ func since(before, after *time.Duration) *time.Duration {
 	if before == nil || after == nil || *after < *before {
 		return nil
 	}
-	d := *after - *before
-	return &d
+	return new(*after - *before)
 }

@@ -38,8 +38,7 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(stderr, "nearfar-agent:", err)
-	var usage *hostverbs.UsageError
-	if errors.As(err, &usage) {
+	if _, usage := errors.AsType[*hostverbs.UsageError](err); usage {
 		return exitUsage
 	}
 	return exitFailed

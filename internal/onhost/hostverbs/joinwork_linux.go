@@ -43,12 +43,12 @@ func (v *Verbs) joinAgent(ctx context.Context, o *joinOptions) error {
 		return err
 	}
 	defer func() { _ = result.Close() }()
-	worker := exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe",
-		append([]string{"agent", "--worker", folder}, o.args()...)...)
+	worker := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"agent", "--worker", folder}, o.args()...)...)
 	worker.Stdout, worker.Stderr = v.Data, v.Stderr
 	worker.ExtraFiles = []*os.File{theirs}
 	in, err := worker.StdinPipe()
 	if err == nil {
+		worker.Cancel, worker.WaitDelay = in.Close, joinEndLimit // the end of its standard input asks it to end
 		err = worker.Start()
 	}
 	_ = theirs.Close() // the worker has it
@@ -60,17 +60,7 @@ func (v *Verbs) joinAgent(ctx context.Context, o *joinOptions) error {
 		why, _ := io.ReadAll(io.LimitReader(result, 1<<16))
 		failed <- string(why)
 	}()
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Wait() }()
-	var workerErr error
-	select {
-	case workerErr = <-ended:
-	case <-ctx.Done():
-		_ = in.Close() // asks the worker to end
-		limit := time.AfterFunc(joinEndLimit, func() { _ = worker.Process.Kill() })
-		workerErr = <-ended
-		limit.Stop()
-	}
+	workerErr := worker.Wait()
 	err = errors.Join(supervise.KillDescendants(joinKillLimit), agent.RemoveFiles(folder))
 	why := strings.TrimSpace(<-failed)
 	switch {

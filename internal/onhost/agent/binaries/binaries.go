@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"nearfar/internal/onhost/host"
 )
@@ -61,11 +62,7 @@ func from(files fs.FS, s host.System) (Agent, error) {
 	fail := func(err error) (Agent, error) {
 		return Agent{}, fmt.Errorf("the agent for %s/%s: %w", s.OS, s.Arch, err)
 	}
-	known := false
-	for _, k := range Systems() {
-		known = known || k == s
-	}
-	if !known {
+	if !slices.Contains(Systems(), s) {
 		return fail(errors.New("there is none: agents exist for linux/amd64, linux/arm64 and windows/amd64"))
 	}
 	packed, err := fs.ReadFile(files, name(s))
