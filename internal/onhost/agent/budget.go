@@ -13,13 +13,11 @@ const maxRequests = maxStdin + 2<<20
 // errBusy says that requests hold all the memory that they may have.
 var errBusy = errors.New("the agent is busy with other large requests")
 
-// A budget is a number of bytes that several readers share.
-type budget struct{ used atomic.Int64 }
-
-// A budgeted reader takes the bytes that it reads from a budget, and fails with errBusy if none are left.
+// A budgeted reader takes the bytes that it reads from a budget of maxRequests that several readers share, and fails
+// with errBusy if none are left.
 type budgeted struct {
 	r    io.Reader
-	of   *budget
+	used *atomic.Int64
 	took int64
 }
 
@@ -27,7 +25,7 @@ type budgeted struct {
 func (b *budgeted) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.took += int64(n)
-	if b.of.used.Add(int64(n)) > maxRequests {
+	if b.used.Add(int64(n)) > maxRequests {
 		return 0, errBusy
 	}
 	return n, err
@@ -35,6 +33,6 @@ func (b *budgeted) Read(p []byte) (int, error) {
 
 // giveBack ends the use of the bytes.
 func (b *budgeted) giveBack() {
-	b.of.used.Add(-b.took)
+	b.used.Add(-b.took)
 	b.took = 0
 }

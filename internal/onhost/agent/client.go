@@ -94,6 +94,8 @@ type Client struct {
 	watching atomic.Pointer[watch]
 	// unanswered says that a caller was interrupted, and the agent did not answer at once.
 	unanswered atomic.Bool
+	// used says that Close ends the agent in any case; released that Close has released it.
+	used, released atomic.Bool
 	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.
 	cleaning sync.WaitGroup
 
@@ -103,8 +105,6 @@ type Client struct {
 	closed   bool
 	closeErr error
 	closing  sync.Once
-	// used says that Close ends the agent in any case; released that Close has released it.
-	used, released bool
 }
 
 // Connect connects to an agent. The error of the first connection is returned as it is; later ones are repeated.
@@ -379,24 +379,14 @@ func (c *Client) connected() bool {
 }
 
 // Use says that the agent is needed from now on: Close ends it, although it may release agents (Options.Releases).
-func (c *Client) Use() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.used = true
-}
+func (c *Client) Use() { c.used.Store(true) }
 
 // Released says that Close has released the agent: another owner can connect to it.
-func (c *Client) Released() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.released
-}
+func (c *Client) Released() bool { return c.released.Load() }
 
 // parting is the call with which this owner leaves the agent.
 func (c *Client) parting() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.o.Releases && !c.used {
+	if c.o.Releases && !c.used.Load() {
 		return callRelease
 	}
 	return callClose
@@ -413,9 +403,7 @@ func (c *Client) part(ctx context.Context) error {
 		_, err = c.exchange(ctx, call{request: request{Call: callClose}, evenClosed: true})
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.released = err == nil
+	c.released.Store(err == nil)
 	return err
 }
 

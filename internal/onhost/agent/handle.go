@@ -17,7 +17,7 @@ import (
 // handle serves one call. The error is one of the connection.
 func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
 	var q request
-	in := &budgeted{r: stream, of: &s.requests}
+	in := &budgeted{r: stream, used: &s.requests}
 	defer in.giveBack()
 	if err := readMessage(in, maxMessage, &q); errors.Is(err, errBusy) {
 		return writeMessage(stream, failure(err))

@@ -72,7 +72,7 @@ type server struct {
 	released       atomic.Bool  // the owner released the agent
 	pending        atomic.Int64
 	calls          atomic.Int64
-	requests       budget
+	requests       atomic.Int64 // bytes that requests hold, of maxRequests
 
 	// ending is closed when the agent begins to end; ended when all its processes have ended and all its files are
 	// removed. failed is valid then.

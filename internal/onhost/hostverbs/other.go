@@ -21,3 +21,6 @@ func (v *Verbs) joinAgent(ctx context.Context, o *joinOptions) error {
 func (*Verbs) joinWork(context.Context, *joinOptions) error {
 	return errors.New("this option is for the agent itself, on Linux")
 }
+
+// HasCongestion is always true: this system lets no program choose one.
+func HasCongestion(string) bool { return true }
