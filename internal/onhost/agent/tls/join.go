@@ -216,7 +216,7 @@ func isName(host string) bool {
 	if host == "" || strings.Trim(host, ".-") != host {
 		return false
 	}
-	return !strings.ContainsFunc(host, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-')
-	})
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	// Something is left if any character is another one.
+	return strings.Trim(host, letters+strings.ToUpper(letters)+"0123456789.-") == ""
 }
