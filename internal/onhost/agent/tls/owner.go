@@ -72,11 +72,32 @@ func NewOwner(ctx context.Context) (*Owner, error) {
 	return o, nil
 }
 
-// Close stops to wait for agents. Connections stay open.
+// Close stops to wait for agents. Connections that were returned stay open. Those that nobody took are closed: an agent
+// that dialled once more, when its owner had left, would else never dial the next owner.
 func (o *Owner) Close() error {
 	o.cancel()
 	o.running.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, w := range o.waiting {
+		w.mu.Lock()
+		for _, e := range w.agents {
+			e.drop()
+		}
+		w.mu.Unlock()
+	}
 	return nil
+}
+
+// drop closes the connection that nobody took, if there is one.
+func (e *expected) drop() {
+	select {
+	case a := <-e.arrived:
+		if a.channel != nil {
+			_ = a.channel.Close() // it is not used
+		}
+	default:
+	}
 }
 
 // Dialer returns the way to the agent of a join string. If the agent dials, the owner begins to listen now.
@@ -307,13 +328,7 @@ func (o *Owner) arrive(ctx context.Context, w *waiting, c net.Conn, authenticate
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case old := <-e.arrived: // the agent has dialled again
-		if old.channel != nil {
-			_ = old.channel.Close() // it is not used
-		}
-	default:
-	}
+	e.drop() // the agent has dialled again
 	e.arrived <- arrival{ch, err}
 	return err
 }

@@ -319,6 +319,24 @@ func TestReleasedAgentExpires(t *testing.T) {
 	}
 }
 
+// An agent that dialled an owner once more than the owner asked for it is not kept by an owner that is closed: it dials
+// the next one.
+func TestOwnerKeepsNoAgent(t *testing.T) {
+	a := agentOf(t, AgentDials, nil)
+	_ = echo(a)
+	owner, _ := ownerOf(t, a.Join().Encode())
+	live := func() int {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.live
+	}
+	waitFor(t, "the agent to dial", func() bool { return live() == 1 })
+	if err := owner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the agent's connection to close", func() bool { return live() == 0 })
+}
+
 // An agent ends if no owner uses its join string, and if its owner stays away.
 func TestAgentEnds(t *testing.T) {
 	for _, d := range directions() {
