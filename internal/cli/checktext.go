@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/base/prose"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/measure/deploy"
 )
@@ -119,7 +120,7 @@ func writePath(line func(string, ...string), f *check.Facts) {
 func named(name, value string) string { return textIf(value != "", name+" "+value) }
 
 // plural is empty for 0.
-func plural(n int, noun string) string { return textIf(n != 0, counted(n, noun)) }
+func plural(n int, noun string) string { return textIf(n != 0, prose.Plural(n, noun)) }
 
 // size is a number of bytes as text; empty for 0.
 func size(bytes int64) string {

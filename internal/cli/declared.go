@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/check"
@@ -169,17 +170,17 @@ func (d *declared) text() string {
 			fmt.Fprintf(&b, "  %-*s  answers %s\n", width, "", strings.ReplaceAll(w.Question, "\n", " "))
 		}
 	}
-	arms := counted(len(d.Arms), "arm")
+	arms := prose.Plural(len(d.Arms), "arm")
 	if d.Repeats > 1 {
 		arms += fmt.Sprintf(" (the baseline %d times)", d.Repeats)
 	}
-	deployments := textIf(d.Deployments > 1, counted(d.Deployments, "deployment")+" x ")
-	fmt.Fprintf(&b, "\n%s%s x %s x %s = %s, about %v\n", deployments, counted(d.Blocks, "block"), arms,
-		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
+	deployments := textIf(d.Deployments > 1, prose.Plural(d.Deployments, "deployment")+" x ")
+	fmt.Fprintf(&b, "\n%s%s x %s x %s = %s, about %v\n", deployments, prose.Plural(d.Blocks, "block"), arms,
+		prose.Plural(len(d.Workloads), "workload"), prose.Plural(d.Trials, "trial"), seconds(d.Seconds, time.Second))
 	if d.Comparisons == 0 {
 		b.WriteString("One arm: it is measured, and there is nothing to compare it with.\n")
 	} else {
-		fmt.Fprintf(&b, "%s with %s\n", counted(d.Comparisons, "comparison"), d.Baseline)
+		fmt.Fprintf(&b, "%s with %s\n", prose.Plural(d.Comparisons, "comparison"), d.Baseline)
 	}
 	if d.Unproved == experiment.UnprovedDrop {
 		b.WriteString("Trials in which an expectation is not proved are not compared.\n")
@@ -197,13 +198,6 @@ func layersText(layers map[string]int) string {
 		all = append(all, fmt.Sprintf("%d %s", layers[name], name))
 	}
 	return strings.Join(all, ", ")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func seconds(s float64, to time.Duration) time.Duration {

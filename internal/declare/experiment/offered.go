@@ -110,7 +110,8 @@ func (r *reader) step(f fields) Step {
 	return s
 }
 
-// stepsDuration is how long the steps take together; that of a workload without steps, if one takes no time.
+// stepsDuration adds the times of the steps. If a step has no time, the result is the duration that a workload has by
+// default.
 func stepsDuration(steps []Step) time.Duration {
 	var sum time.Duration
 	for _, s := range steps {

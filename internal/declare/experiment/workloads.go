@@ -92,8 +92,8 @@ func (r *reader) values(w *Workload, f fields, can capability, wanted func(k key
 	}
 }
 
-// capability finds the capability that tool, mode and protocol name together. Without mode or protocol, it is the tool's
-// first.
+// capability finds the capability that tool, mode and protocol name together. Without mode or protocol, it is the
+// tool's first.
 func (r *reader) capability(f fields) (can capability, ok bool) {
 	var w Workload
 	if v, ok := r.required(f, "tool", "tool: native"); ok {

@@ -85,8 +85,8 @@ func (s *Set) Rights() []Right {
 
 const networkingGroup = "networking.k8s.io"
 
-// roles are the rights as objects of RBAC: a Role in the set's namespace and a ClusterRole. With a namespace that nearfar
-// makes, all are in the ClusterRole, because a Role needs its namespace first.
+// roles are the rights as objects of RBAC: a Role in the set's namespace and a ClusterRole. With a namespace that
+// nearfar makes, all are in the ClusterRole, because a Role needs its namespace first.
 func (s *Set) roles() (all []runtime.Object) {
 	var inNamespace, everywhere []Right
 	for _, r := range s.Rights() {

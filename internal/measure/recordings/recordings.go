@@ -133,8 +133,8 @@ func (r Reader) Files(ctx context.Context, named []Recording) (all []File, err e
 	return all, nil
 }
 
-// each reads the files in turn, checks their trials, and hands the files over to use. It reads on after an error, but not
-// beyond the bounds; most is that of all bytes.
+// each reads the files in turn, checks their trials, and hands the files over to use. It reads on after an error, but
+// not beyond the bounds; most is that of all bytes.
 func (r Reader) each(
 	ctx context.Context, named []Recording, most int, check func(File) []error, use func(File),
 ) error {

@@ -117,7 +117,8 @@ func startAgent(t *testing.T, w *winetest.Wine, program string, args ...string,
 }
 
 // TestWindowsOverTLS tests agents for Windows, under Wine. In the suite, the owner dials the client's agent, and the
-// server's agent dials the owner. TestConformance runs the suite in each direction alone, where a process starts faster.
+// server's agent dials the owner. TestConformance runs the suite in each direction alone, where a process starts
+// faster.
 func TestWindowsOverTLS(t *testing.T) {
 	t.Parallel()
 	w := winetest.New(t)
