@@ -10,6 +10,39 @@ import (
 	"nearfar/internal/declare/result"
 )
 
+// Additivity is a test of whether the costs of layers add up to the differences between arms.
+type Additivity struct {
+	Workload string `json:"workload"`
+	Quantity
+	// PValue is from one test of whether the layers add up exactly, over all arms, for this quantity alone.
+	PValue float64 `json:"p_value"`
+	// Additive is false if surely an arm deviates by more than Margin.
+	Additive bool `json:"additive"`
+	Blocks   int  `json:"blocks"`
+	// Fit is "within" if surely no arm deviates by more than Margin, "beyond" if surely one does, and else "unknown".
+	// Margin is a share of Whole.
+	Fit    string  `json:"fit"`
+	Margin float64 `json:"margin"`
+	// Whole is the size of the largest difference between an arm and the baseline; null if it may be 0.
+	Whole *float64 `json:"whole"`
+	// Within is the deviation that surely no arm exceeds, WithinRelative the same as a share of Whole. AtLeast is the
+	// deviation that surely some arm exceeds; 0 if perhaps none deviates. Each has 95 % confidence. Null if unknown.
+	Within         *float64 `json:"within"`
+	WithinRelative *float64 `json:"within_relative"`
+	AtLeast        *float64 `json:"at_least"`
+	// Text says it in words: "the layers add up to within 2.3 % (0.13 us)".
+	Text string `json:"text"`
+	// Arms are the arms that contradict the sum most: one, or several that the design cannot tell apart. By is how
+	// far an arm lies above what the layers predict if they are fitted to the other arms.
+	Arms []Deviation `json:"arms"`
+}
+
+// Deviation says how far an arm lies above the sum of its layers.
+type Deviation struct {
+	Arm string  `json:"arm"`
+	By  float64 `json:"by"`
+}
+
 // additivity says how closely the layers add up; empty if the arms cannot tell.
 func additivity(e *experiment.Experiment, c cells, s stats.Attribution) []Additivity {
 	if !s.Additivity.PValue.Known {
@@ -106,33 +139,4 @@ func remainder(tests []Additivity) []Warning {
 		warnings = append(warnings, w)
 	}
 	return warnings
-}
-
-// apart says how closely the layers add up in the quantity that the verdict begins with, and which others' layers do
-// not, if layers tell more than arms there.
-func apart(a Answer) string {
-	if len(a.Findings) == 0 {
-		return ""
-	}
-	lead := a.Findings[(&telling{teller: teller{a: a, sides: sidesOf}}).lead()]
-	var tests []Additivity
-	for _, t := range a.Additivity {
-		first := t.Workload == lead.Workload && t.Quantity == lead.Quantity && leads(a, t.Workload, t.Quantity)
-		if t.Text != "" && (first || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {
-			tests = append(tests, t)
-		}
-	}
-	var texts []string
-	for _, t := range tests {
-		if len(tests) > 1 || !t.Additive {
-			of := teller{a: a, sides: sidesOf}
-			t.Text = "in " + of.where(Finding{Workload: t.Workload, Quantity: t.Quantity}) + " " + t.Text
-		}
-		texts = append(texts, t.Text)
-	}
-	if len(texts) == 0 {
-		return ""
-	}
-	text := strings.Join(texts, "; ")
-	return " " + strings.ToUpper(text[:1]) + text[1:] + "."
 }

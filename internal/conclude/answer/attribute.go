@@ -10,6 +10,25 @@ import (
 	"nearfar/internal/declare/result"
 )
 
+// Residual is the part of the difference between the fullest arm and the baseline that the layers do not explain.
+type Residual struct {
+	Workload string `json:"workload"`
+	Quantity
+	Arm string `json:"arm"`
+	// Whole is the measured difference of that arm from the baseline; Parts is the sum of the layers.
+	Whole    float64  `json:"whole"`
+	Parts    float64  `json:"parts"`
+	Value    float64  `json:"value"`
+	Interval Interval `json:"interval"`
+	// Saturated says that the residual is zero for any data: there are as many unknowns as arms, or least squares
+	// fits the difference of these two arms exactly.
+	Saturated bool `json:"saturated"`
+	// Additive is the Additive of the layers, for all arms: another arm can deviate although this one does not.
+	Additive *bool `json:"additive"`
+	// Missing is how many good trials lack the quantity, and are not in these figures.
+	Missing int `json:"missing,omitempty"`
+}
+
 // attributed is the result for the layers of one quantity.
 type attributed struct {
 	layers     []Layer
@@ -54,16 +73,6 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 		}
 	}
 	return part
-}
-
-// singleTrials are the trials of all arms. Of the baseline there can be several in a block.
-func (c cells) singleTrials(e *experiment.Experiment) (trials []stats.Trial) {
-	for _, arm := range e.Arms {
-		for _, t := range c.byArm[arm.Name] {
-			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
-		}
-	}
-	return trials
 }
 
 // designOf lists how often each arm with trials crosses each layer.

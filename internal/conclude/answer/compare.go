@@ -11,6 +11,104 @@ import (
 	"nearfar/internal/declare/result"
 )
 
+// The verdicts of a comparison. They are about the value of the metric, not about which side is better.
+const (
+	Higher       = "higher"
+	Lower        = "lower"
+	NoDifference = "no-difference"
+	// FewBlocks, FewTrials and FewRuns: too few for any difference to be found. SingleTrial: each side has one trial,
+	// so there is no interval.
+	FewBlocks = "too-few-blocks"
+	FewTrials = "too-few-trials"
+	FewRuns   = "too-few-runs"
+	// FewDeployments: fewer than two deployments have enough blocks, so that their scatter is unknown.
+	FewDeployments = "too-few-deployments"
+	SingleTrial    = "single-trial"
+	// NotComparable: the comparison is refused, for the reason given.
+	NotComparable = "not-comparable"
+)
+
+// Comparison is an arm against the baseline, paired within blocks unless Trials is set.
+type Comparison struct {
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"`
+	Workload string `json:"workload"`
+	Quantity
+	// Otherwise lists what the arm has otherwise than the baseline: "router", "2 vtep", "congestion=bbr".
+	Otherwise []string `json:"otherwise,omitempty"`
+	// Same says that the two have the same hosts, and nothing otherwise in this workload: the arm sets something in
+	// another one.
+	Same             bool     `json:"same,omitempty"`
+	Difference       *float64 `json:"difference"`
+	Interval         Interval `json:"interval"`
+	Confidence       float64  `json:"confidence"`
+	Relative         *float64 `json:"relative"`
+	RelativeInterval Interval `json:"relative_interval"`
+	// Unbounded says on which side both intervals have no bound ("above", "below" or "both"), because trials are
+	// Missing.
+	Unbounded string `json:"unbounded,omitempty"`
+	// Widened says that the intervals were extended to 0 because the correction for the whole table does not exclude
+	// 0.
+	Widened bool `json:"widened"`
+	// PValue is corrected for the number of comparisons in the family (Holm).
+	PValue  *float64 `json:"p_value"`
+	Verdict string   `json:"verdict"`
+	// Better is "arm" or "baseline" if they differ and the metric has a better side.
+	Better string `json:"better,omitempty"`
+	// But says in words what the arm does worse elsewhere, if it is better here.
+	But string `json:"but,omitempty"`
+	// Over says which protocols are compared, if the answer has figures over several: "TCP", "UDP against TCP".
+	Over string `json:"over,omitempty"`
+	// Detectable is the smallest true difference that this comparison finds four times in five.
+	Detectable *float64 `json:"detectable"`
+	// Blocks is the number of pairs; BlocksNeeded is how many more would resolve the observed difference.
+	Blocks       int  `json:"blocks"`
+	BlocksNeeded *int `json:"blocks_needed"`
+	// Trials counts the trials of the arm and of the baseline if they are not paired. Blocks is then 0, and
+	// BlocksNeeded is how many more trials each side needs.
+	Trials *[2]int `json:"trials,omitempty"`
+	// About says what the comparison applies to. If the two sides are different runs: "these-runs" for the two
+	// measured runs only, "runs" if the intervals include the scatter between runs. BlocksNeeded then counts runs on
+	// each side. If they are arms of one run: "configuration" if the intervals include the scatter between
+	// deployments, "this-deployment" for hosts that were chosen or allocated once, "these-labs" for labs that were made
+	// once and may differ by no more than equal labs do. Empty for other labs that were made once.
+	About string `json:"about,omitempty"`
+	// Runs counts the runs of the arm and of the baseline if About is "runs". ScatterRuns is the number of other runs
+	// in the history from which the scatter between runs was estimated, if each side is one run.
+	Runs        *[2]int `json:"runs,omitempty"`
+	ScatterRuns int     `json:"scatter_runs,omitempty"`
+	// BaselineWorkload is the workload of the baseline if two workloads are compared; Workload is then the arm's.
+	BaselineWorkload string `json:"baseline_workload,omitempty"`
+	// Missing is how many good trials of the arm and of the baseline lack the quantity. They count as worse than all
+	// others.
+	Missing *[2]int `json:"missing,omitempty"`
+	// Failed is how many first attempts of the arm and of the baseline failed. They count as worse than all others,
+	// also if good ones replaced them.
+	Failed *[2]int `json:"failed,omitempty"`
+	// Family is the number of comparisons that PValue is corrected for: all of this workload and quantity.
+	Family int `json:"family,omitempty"`
+	// Unproved says which of the two arms is not proved to be what it claims in the compared trials; empty if both are.
+	Unproved string `json:"unproved,omitempty"`
+	// OneBlock is set if one block decides the verdict.
+	OneBlock *OneBlock `json:"one_block_decides,omitempty"`
+	// Resolve says how many blocks find the difference that the user asked about.
+	Resolve *Resolution `json:"resolve,omitempty"`
+	// Reason says why the two are not comparable, why there is no interval, or why the size of a sure difference is not
+	// known: Difference is then null.
+	Reason string `json:"reason,omitempty"`
+	// Dependence describes the dependence between neighbouring blocks; nil without blocks, or with too few to tell.
+	Dependence *Dependence `json:"dependence,omitempty"`
+	// Deployments is set if the hosts were made several times. Difference is then the mean of the deployments'
+	// differences, and Interval is Student's with the deployment as the unit.
+	Deployments *Deployments `json:"deployments,omitempty"`
+}
+
+// OneBlock says that a single block decides the verdict: without one block that agrees there would be no difference.
+// BlocksMore is how many further blocks would have prevented that, if they had agreed with the majority.
+type OneBlock struct {
+	BlocksMore int `json:"blocks_more"`
+}
+
 // comparisons compares every arm with the baseline in every quantity.
 func comparisons(in Input, tables []cells) []Comparison {
 	all := []Comparison{}
@@ -239,4 +337,31 @@ func Distinct(trials []result.Trial, of func(result.Trial) string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
+func WithInterval(c Comparison) string {
+	s := result.ScaleOf(c.Unit, *c.Difference)
+	text := s.With(s.Signed(*c.Difference))
+	if c.Interval != nil {
+		text += " " + c.Interval.Text(s.Signed)
+	}
+	return text
+}
+
+// fillUnpaired copies the result of an unpaired comparison. Pairing such trials by the order in which they were read
+// would give an interval without meaning.
+func fillUnpaired(c *Comparison, s stats.SampleComparison) {
+	c.fill(s.Outcome)
+	c.Trials = &[2]int{s.ArmTrials, s.BaselineTrials}
+	c.BlocksNeeded = within(s.TrialsNeeded, min(s.ArmTrials, s.BaselineTrials))
+	switch {
+	case s.Reason == stats.ReasonTooFewTrials && s.ArmTrials == 1 && s.BaselineTrials == 1:
+		c.Reason = "one trial a side: no interval can be given"
+	case s.Reason == stats.ReasonTooFewTrials:
+		c.Reason = fmt.Sprintf("too few trials (%d against %d): it takes %d more on each side", s.ArmTrials,
+			s.BaselineTrials, s.TrialsNeeded)
+	case s.Reason == stats.ReasonNoTrials:
+		c.Reason = noGoodTrials
+	}
 }

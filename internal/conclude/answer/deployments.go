@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,33 +85,6 @@ func AboutOnce(e *experiment.Experiment, arms ...string) string {
 		}
 	}
 	return ""
-}
-
-// TextThisDeployment says in a sentence what AboutThisDeployment means.
-const TextThisDeployment = "This is about these machines: they were deployed once, and others may differ by more."
-
-// AboutText says in a sentence what the comparisons of a run apply to, with a space before it; empty if there is
-// nothing to say.
-func AboutText(comparisons []Comparison) string {
-	most := 0
-	var labs []string
-	for _, c := range comparisons {
-		switch {
-		case c.About == AboutTheseLabs && !slices.Contains(labs, c.Arm):
-			labs = append(labs, c.Arm)
-		case c.About == AboutThisDeployment && c.Difference != nil:
-			return " " + TextThisDeployment
-		case c.Deployments != nil:
-			most = max(most, c.Deployments.Used)
-		}
-	}
-	if len(labs) > 0 {
-		return " " + textTheseLabs(labs)
-	}
-	if most < 2 {
-		return ""
-	}
-	return fmt.Sprintf(" This is about the configuration: the intervals include how %d deployments differ.", most)
 }
 
 // ByDeployment gives the values of an arm and its baseline for each deployment, and the numbers of the deployments.
@@ -263,65 +235,4 @@ func OverDeployments(f *Figure, r Ranking, trials []result.Trial) {
 		f.Median, f.Interval = e.Value.Value, IntervalOf(e.Interval)
 		f.Unbounded = f.Interval.Unbounded()
 	}
-}
-
-// trialsOfDeployments gives the values of all arms for each deployment with enough blocks.
-func (c cells) trialsOfDeployments(e *experiment.Experiment) [][]stats.Trial {
-	var all [][]stats.Trial
-	var every []result.Trial
-	for _, trials := range c.byArm {
-		every = append(every, trials...)
-	}
-	for _, n := range deploymentsOf(every) {
-		var on []stats.Trial
-		blocks := map[int]bool{}
-		for _, arm := range e.Arms {
-			for _, t := range onDeployment(c.byArm[arm.Name], n) {
-				on = append(on, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
-				blocks[t.Block] = true
-			}
-		}
-		if len(blocks) >= stats.FewestDeployedBlocks {
-			all = append(all, on)
-		}
-	}
-	return all
-}
-
-// overDeployments says which averages are of deployments.
-func (a *Averages) overDeployments() {
-	a.Arms = "mean of the deployments' medians over trials; their median from 6 deployments on"
-	a.Comparisons = "mean of the deployments' medians of paired differences"
-	a.Layers = "mean over the deployments, by least squares in each; the comparison's if a layer names an arm"
-}
-
-// deploymentWarnings names the deployments that do not count, and says if too few are left.
-func deploymentWarnings(comparisons []Comparison) []Warning {
-	type key struct{ deployment, blocks int }
-	var left []key
-	few := false
-	for _, c := range comparisons {
-		if c.Deployments == nil {
-			continue
-		}
-		few = few || c.Verdict == FewDeployments
-		for _, d := range c.Deployments.Each {
-			k := key{d.Deployment, d.Blocks}
-			if !d.Used && !slices.ContainsFunc(left, func(l key) bool { return l.deployment == k.deployment }) {
-				left = append(left, k)
-			}
-		}
-	}
-	slices.SortFunc(left, func(x, y key) int { return cmp.Compare(x.deployment, y.deployment) })
-	var warnings []Warning
-	for _, k := range left {
-		warnings = append(warnings, Warning{Code: "deployment-left-out", Message: fmt.Sprintf(
-			"deployment %d is left out of a comparison: blocks with both arms: %d; it takes %d",
-			k.deployment, k.blocks, stats.FewestDeployedBlocks)})
-	}
-	if few {
-		warnings = append(warnings, Warning{Code: "too-few-deployments", Message: "fewer than 2 deployments have " +
-			"enough blocks: nothing can be said about the configuration"})
-	}
-	return warnings
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -64,16 +63,6 @@ func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Expe
 		return nil
 	}
 	return earlier
-}
-
-// tablesOf groups the trials of all workloads that are compared.
-func tablesOf(in Input) []cells {
-	compared := proof.Compared(in.Experiment, in.Trials)
-	var tables []cells
-	for _, w := range in.Experiment.Workloads {
-		tables = append(tables, workloadCells(in.Experiment, compared, w.Name)...)
-	}
-	return tables
 }
 
 func earlierFigures(

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"cmp"
 	"slices"
 
 	"nearfar/internal/base/stats"
@@ -188,34 +187,4 @@ func FillFailures(entries []FailureComparison, table []stats.Failures) {
 		c.PValue, c.Verdict = PointerOf(s.PValue), string(s.Verdict)
 		c.Better = betterSide(c.Metric, c.Verdict)
 	}
-}
-
-// ofFailures makes findings of the failures of which at least one side has any.
-func ofFailures(f *Failures) (all []ranked) {
-	if f == nil {
-		return nil
-	}
-	for _, c := range f.Comparisons {
-		if c.Failed[0]+c.Failed[1] == 0 || c.Difference == nil {
-			continue
-		}
-		found := ranked{Finding: Finding{
-			Kind: OfFailures, Name: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
-			BaselineWorkload: c.BaselineWorkload, About: c.About, Difference: c.Difference, Interval: c.Interval,
-			Widened: c.Widened, Verdict: c.Verdict, Better: c.Better, Failed: &c.Failed, Attempts: &c.Attempts,
-		}}
-		found.strength = strength(c.Difference, c.Interval)
-		// The test is conditional on how many attempts failed in all, so that its weight may depend on that there were any.
-		found.tested = tested{familyOf{OfFailures, c.Workload, c.Quantity}, c.PValue, true}
-		all = append(all, found)
-	}
-	return all
-}
-
-// compareFailureFindings puts findings about failures before others that differ as surely.
-func compareFailureFindings(x, y ranked) int {
-	if x.Kind == OfFailures && y.Kind == OfFailures {
-		return cmp.Compare(y.strength, x.strength)
-	}
-	return before(x.Kind == OfFailures)
 }

@@ -1,11 +1,10 @@
 package answer
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
-
-	"nearfar/internal/declare/result"
 )
 
 // The kinds of a finding.
@@ -375,12 +374,32 @@ func (f Finding) workloads() string {
 	return f.Workload + " against " + f.BaselineWorkload
 }
 
-// WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
-func WithInterval(c Comparison) string {
-	s := result.ScaleOf(c.Unit, *c.Difference)
-	text := s.With(s.Signed(*c.Difference))
-	if c.Interval != nil {
-		text += " " + c.Interval.Text(s.Signed)
+// ofFailures makes findings of the failures of which at least one side has any.
+func ofFailures(f *Failures) (all []ranked) {
+	if f == nil {
+		return nil
 	}
-	return text
+	for _, c := range f.Comparisons {
+		if c.Failed[0]+c.Failed[1] == 0 || c.Difference == nil {
+			continue
+		}
+		found := ranked{Finding: Finding{
+			Kind: OfFailures, Name: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
+			BaselineWorkload: c.BaselineWorkload, About: c.About, Difference: c.Difference, Interval: c.Interval,
+			Widened: c.Widened, Verdict: c.Verdict, Better: c.Better, Failed: &c.Failed, Attempts: &c.Attempts,
+		}}
+		found.strength = strength(c.Difference, c.Interval)
+		// The test is conditional on how many attempts failed in all, so that its weight may depend on that there were any.
+		found.tested = tested{familyOf{OfFailures, c.Workload, c.Quantity}, c.PValue, true}
+		all = append(all, found)
+	}
+	return all
+}
+
+// compareFailureFindings puts findings about failures before others that differ as surely.
+func compareFailureFindings(x, y ranked) int {
+	if x.Kind == OfFailures && y.Kind == OfFailures {
+		return cmp.Compare(y.strength, x.strength)
+	}
+	return before(x.Kind == OfFailures)
 }

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"fmt"
 	"math"
 
 	"nearfar/internal/declare/experiment"
@@ -39,11 +38,4 @@ func (c *Comparison) ofTheseLabs(e *experiment.Experiment) {
 	if nearer < LabScatter {
 		c.About = AboutTheseLabs
 	}
-}
-
-// textTheseLabs says in a sentence what AboutTheseLabs means for the arms.
-func textTheseLabs(arms []string) string {
-	named := more(arms[:min(len(arms), mostNamed)], len(arms))
-	return fmt.Sprintf("For %s this is about these labs: equal labs that are made anew differ by up to %s.", named,
-		result.Roughly(LabScatter, result.Seconds))
 }

@@ -7,6 +7,49 @@ import (
 	"nearfar/internal/base/stats"
 )
 
+// Layer is the cost of one layer.
+type Layer struct {
+	Layer    string `json:"layer"`
+	Workload string `json:"workload"`
+	Quantity
+	// Cost is Mean if Arm is empty. If Arm is set, Cost is the median difference of Arm from the baseline, divided by
+	// the number of units of the layer in which they differ.
+	Cost float64 `json:"cost"`
+	// Interval is a 95 % interval of this cost alone. It is extended to 0, and Widened set, if Verdict is
+	// no-difference.
+	Interval Interval `json:"interval"`
+	Widened  bool     `json:"widened,omitempty"`
+	// Unbounded says on which side the interval has no bound, if the layer takes it from the comparison with Arm.
+	Unbounded string `json:"unbounded,omitempty"`
+	// PValue is corrected for the number of layers in the answer (Holm). If Arm is set, it is the p-value of that
+	// comparison.
+	PValue *float64 `json:"p_value"`
+	// Verdict is higher, lower, no-difference or too-few-blocks, as in a comparison.
+	Verdict string `json:"verdict"`
+	// Arm is set if the cost depends only on this arm's difference from the baseline.
+	Arm string `json:"arm,omitempty"`
+	// Mean is the cost by least squares; these add up.
+	Mean float64 `json:"mean"`
+	// Additive is false if the layers do not add up (Additivity): the cost is then an average over these arms. Null if
+	// that cannot be tested.
+	Additive *bool `json:"additive"`
+	// Adds is what the layer adds to each arm that crosses it more often than the baseline: count * Mean.
+	Adds []Contribution `json:"adds"`
+	// Missing is how many good trials lack the quantity, and are not in the cost.
+	Missing int `json:"missing,omitempty"`
+	// Detectable is the smallest true cost that is found four times in five, as in a comparison.
+	Detectable *float64 `json:"detectable,omitempty"`
+	// Unproved says which of the arms that the cost comes from are not proved to be what they claim.
+	Unproved string `json:"unproved,omitempty"`
+}
+
+// Contribution is a layer's part in the difference of an arm from the baseline.
+type Contribution struct {
+	Arm   string  `json:"arm"`
+	Count float64 `json:"count"`
+	Adds  float64 `json:"adds"`
+}
+
 // costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the
 // cost depends only on the difference of one arm from the baseline, the layer takes that comparison's figures. A second
 // estimate of the same thing, with another kind of interval, could contradict the comparison.

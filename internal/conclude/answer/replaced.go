@@ -1,9 +1,7 @@
 package answer
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"nearfar/internal/declare/result"
 )
@@ -27,39 +25,6 @@ func replacedPlaces(trials []result.Trial) map[int]bool {
 	return replaced
 }
 
-// FirstAttempts leaves out the trials that replace failed ones.
-func FirstAttempts(trials []result.Trial) []result.Trial {
-	return slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Replaces > 0 })
-}
-
-// attemptsByArm lists the first attempts of a workload by arm, in order.
-func attemptsByArm(trials []result.Trial, workload string) map[string][]result.Trial {
-	of := map[string]int{}
-	sorted, last := true, -1
-	for i := range trials {
-		if t := &trials[i]; t.Workload == workload && t.Replaces == 0 {
-			of[t.Arm]++
-			sorted = sorted && (last < 0 || inOrder(trials[last], *t) <= 0)
-			last = i
-		}
-	}
-	by := map[string][]result.Trial{}
-	for i := range trials {
-		if t := &trials[i]; t.Workload == workload && t.Replaces == 0 {
-			if by[t.Arm] == nil {
-				by[t.Arm] = make([]result.Trial, 0, of[t.Arm])
-			}
-			by[t.Arm] = append(by[t.Arm], *t)
-		}
-	}
-	if !sorted { // sorting moves large records
-		for _, all := range by {
-			slices.SortStableFunc(all, inOrder)
-		}
-	}
-	return by
-}
-
 // replacements says how many of the failed trials were replaced by good ones.
 func replacements(failed, replaced int) string {
 	switch replaced {
@@ -69,10 +34,4 @@ func replacements(failed, replaced int) string {
 		return ", and good trials of the same block replace them in means"
 	}
 	return fmt.Sprintf(", and good trials of the same block replace %d of them in means", replaced)
-}
-
-// inOrder sorts trials by block, and within a block by number: a replacement has a higher number than all scheduled
-// trials. Imported results have no blocks.
-func inOrder(a, b result.Trial) int {
-	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Trial, b.Trial))
 }

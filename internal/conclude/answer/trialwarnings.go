@@ -149,52 +149,6 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 	return warnings
 }
 
-// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning for
-// each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
-// its interval.
-func dependent(together *Dependence, comparisons []Comparison) []Warning {
-	var tested []Comparison
-	var raw []float64
-	for _, c := range comparisons {
-		if c.Dependence != nil {
-			tested = append(tested, c)
-			raw = append(raw, c.Dependence.PValue)
-		}
-	}
-	var warnings []Warning
-	arms := map[string][]string{}
-	first := map[string]Comparison{}
-	var order []string
-	for i, p := range stats.Holm(raw) {
-		if p > stats.Alpha/2 { // the other half is the test of all comparisons together
-			continue
-		}
-		c := tested[i]
-		key := c.Workload + "\x00" + c.Name()
-		if len(arms[key]) == 0 {
-			order = append(order, key)
-			first[key] = c
-		}
-		text := fmt.Sprintf("%s (rank correlation %.2f", c.Arm, c.Dependence.Correlation)
-		if c.Dependence.Counted < c.Blocks {
-			text += fmt.Sprintf(", %d blocks count as %d)", c.Blocks, c.Dependence.Counted)
-		} else {
-			text += fmt.Sprintf(", %d blocks are too few to allow for it: the interval is too narrow)", c.Blocks)
-		}
-		arms[key] = append(arms[key], text)
-	}
-	for _, key := range order {
-		c := first[key]
-		warnings = append(warnings, Warning{Code: stats.CodeBlocksDepend, Workload: c.Workload, Message: fmt.Sprintf(
-			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline,
-			c.Name(), list(arms[key]))})
-	}
-	if len(warnings) == 0 {
-		return dependWarning(together)
-	}
-	return warnings
-}
-
 // modes warns of arms whose trials fall into two groups, or do not vary at all.
 func modes(e *experiment.Experiment, c cells) []Warning {
 	var warnings []Warning

@@ -144,3 +144,32 @@ func (n *NoiseFloor) seen(where func(string, Quantity) string) string {
 	return fmt.Sprintf("The %d blocks of %s find differences of %s four times in five.", blocks, n.Experiment,
 		list(parts[:min(len(parts), mostNamed)]))
 }
+
+// apart says how closely the layers add up in the quantity that the verdict begins with, and which others' layers do
+// not, if layers tell more than arms there.
+func apart(a Answer) string {
+	if len(a.Findings) == 0 {
+		return ""
+	}
+	lead := a.Findings[(&telling{teller: teller{a: a, sides: sidesOf}}).lead()]
+	var tests []Additivity
+	for _, t := range a.Additivity {
+		first := t.Workload == lead.Workload && t.Quantity == lead.Quantity && leads(a, t.Workload, t.Quantity)
+		if t.Text != "" && (first || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {
+			tests = append(tests, t)
+		}
+	}
+	var texts []string
+	for _, t := range tests {
+		if len(tests) > 1 || !t.Additive {
+			of := teller{a: a, sides: sidesOf}
+			t.Text = "in " + of.where(Finding{Workload: t.Workload, Quantity: t.Quantity}) + " " + t.Text
+		}
+		texts = append(texts, t.Text)
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	text := strings.Join(texts, "; ")
+	return " " + strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,10 +1,12 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/result"
 )
@@ -98,6 +100,37 @@ func notes(in Input) []Warning {
 			seen = append(seen, key)
 			warnings = append(warnings, Warning{Code: "note", Workload: t.Workload, Message: note})
 		}
+	}
+	return warnings
+}
+
+// deploymentWarnings names the deployments that do not count, and says if too few are left.
+func deploymentWarnings(comparisons []Comparison) []Warning {
+	type key struct{ deployment, blocks int }
+	var left []key
+	few := false
+	for _, c := range comparisons {
+		if c.Deployments == nil {
+			continue
+		}
+		few = few || c.Verdict == FewDeployments
+		for _, d := range c.Deployments.Each {
+			k := key{d.Deployment, d.Blocks}
+			if !d.Used && !slices.ContainsFunc(left, func(l key) bool { return l.deployment == k.deployment }) {
+				left = append(left, k)
+			}
+		}
+	}
+	slices.SortFunc(left, func(x, y key) int { return cmp.Compare(x.deployment, y.deployment) })
+	var warnings []Warning
+	for _, k := range left {
+		warnings = append(warnings, Warning{Code: "deployment-left-out", Message: fmt.Sprintf(
+			"deployment %d is left out of a comparison: blocks with both arms: %d; it takes %d",
+			k.deployment, k.blocks, stats.FewestDeployedBlocks)})
+	}
+	if few {
+		warnings = append(warnings, Warning{Code: "too-few-deployments", Message: "fewer than 2 deployments have " +
+			"enough blocks: nothing can be said about the configuration"})
 	}
 	return warnings
 }

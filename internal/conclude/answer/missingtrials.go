@@ -1,0 +1,49 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+)
+
+// missing warns of trials that lack a quantity that other trials of their workload have.
+func missing(e *experiment.Experiment, c cells) []Warning {
+	var lacks []Lack
+	lacking, of := 0, ""
+	for _, arm := range e.Arms {
+		l := c.ranking.LackOf(arm.Name, c.good[arm.Name])
+		if lacks = append(lacks, l); l.Missing > 0 {
+			lacking, of = lacking+1, arm.Name
+		}
+	}
+	if lacking == 0 {
+		return nil
+	}
+	if lacking > 1 {
+		of = ""
+	}
+	return []Warning{MissingWarning(c.quantity, lacks, of, c.workload)}
+}
+
+// CodeMissing is the code of the warning of trials that lack a quantity.
+const CodeMissing = "trials-without-figure"
+
+// MissingWarning says which trials lack a quantity, and how they count.
+func MissingWarning(q Quantity, lacks []Lack, arm, workload string) Warning {
+	var parts []string
+	for _, l := range lacks {
+		parts = append(parts, l.String())
+	}
+	means := "; they count as worse than all others in medians and comparisons, and are in no mean"
+	if _, ok := result.Worst(q.Metric); !ok {
+		means = "; they are left out"
+	}
+	why := ""
+	if strings.HasPrefix(q.Stat, "p") {
+		why = " (a percentile needs ten observations beyond it, and a trial that stalls has few)"
+	}
+	return Warning{Code: CodeMissing, Arm: arm, Workload: workload,
+		Message: fmt.Sprintf("%s is missing in %s%s%s", q.Name(), list(parts), why, means)}
+}

@@ -1,0 +1,38 @@
+package answer
+
+import "nearfar/internal/declare/experiment"
+
+// Settled says whether a run may end (--until): every difference of a workload's first quantity from the baseline was
+// found, or is known so well that the interval at any time ends within the aim on both sides of it. Differences whose
+// unit is not that of the aim do not count, but one has to.
+func Settled(in Input, aim *Aim) bool {
+	settled := false
+	for _, c := range tablesOf(in) {
+		if !c.primary || c.reportOnly {
+			continue
+		}
+		baseline := level(c.ranked(in.Experiment.Baseline))
+		for _, f := range family(in, c, nil) {
+			within, ok := aim.difference(f.Quantity, baseline)
+			if !ok || f.Verdict == NotComparable && !c.mayCompare(in.Experiment, f) {
+				continue
+			}
+			if f.Verdict != Higher && f.Verdict != Lower && !f.knownWithin(within) {
+				return false
+			}
+			settled = true
+		}
+	}
+	return settled
+}
+
+// mayCompare says whether more blocks could make a refused comparison possible: some trials of an arm are missing.
+func (c cells) mayCompare(e *experiment.Experiment, f Comparison) bool {
+	return c.incomparable(f.Arm, e.Baseline, e.SetOtherwise(f.Arm, e.Baseline, c.workload)) == ""
+}
+
+// knownWithin says whether the interval ends at most so far from the difference, on both sides.
+func (c Comparison) knownWithin(most float64) bool {
+	return c.Difference != nil && c.Interval != nil && c.Interval[1]-*c.Difference <= most &&
+		*c.Difference-c.Interval[0] <= most
+}
