@@ -6,7 +6,6 @@ import (
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
-	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/execution"
 )
 
@@ -45,7 +44,7 @@ func untilKnown(r *execution.Run) error {
 		return fmt.Errorf("the run's resolution: %w", err)
 	}
 	r.Until(func(trials []result.Trial) bool {
-		return answer.Settled(answer.Input{Experiment: m.Experiment, Trials: trials, State: rundir.Running}, aim)
+		return answer.Settled(answer.Run{Experiment: m.Experiment, Trials: trials, AnyTime: true}, aim)
 	})
 	return nil
 }

@@ -44,14 +44,14 @@ type Deviation struct {
 }
 
 // additivity says how closely the layers add up; empty if the arms cannot tell.
-func additivity(e *experiment.Experiment, c cells, s stats.Attribution) []Additivity {
+func additivity(e *experiment.Experiment, c Cells, s stats.Attribution) []Additivity {
 	if !s.Additivity.PValue.Known {
 		return nil
 	}
 	margin := e.AdditiveMargin()
 	fit := s.Additivity.Fit(margin)
 	test := Additivity{
-		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value,
+		Workload: c.Workload, Quantity: c.Quantity, PValue: s.Additivity.PValue.Value,
 		Additive: fit != stats.FitBeyond, Blocks: s.Additivity.Blocks, Arms: []Deviation{},
 		Fit: string(fit), Margin: margin, Within: PointerOf(s.Additivity.Within), AtLeast: PointerOf(s.Additivity.AtLeast),
 		Whole: PointerOf(s.Additivity.Whole),
@@ -95,7 +95,7 @@ func (t Additivity) deviating() string {
 	for _, d := range t.Arms {
 		names, most = append(names, d.Arm), math.Max(most, math.Abs(d.By))
 	}
-	return fmt.Sprintf("one of %s lies %s from the sum of its layers", list(names), t.size(most))
+	return fmt.Sprintf("one of %s lies %s from the sum of its layers", strings.Join(names, ", "), t.size(most))
 }
 
 // size writes the size of a deviation, first as a share of the whole if that is known.
@@ -109,13 +109,13 @@ func (t Additivity) size(v float64) string {
 
 // remainder warns if the costs of the layers do not add up: layers then influence each other, and the cost of a layer
 // depends on the others.
-func remainder(tests []Additivity) []Warning {
-	var warnings []Warning
+func remainder(tests []Additivity) []result.Warning {
+	var warnings []result.Warning
 	for _, t := range tests {
 		if t.Additive {
 			continue
 		}
-		w := Warning{Code: "layers-do-not-add-up", Workload: t.Workload}
+		w := result.Warning{Code: "layers-do-not-add-up", Workload: t.Workload}
 		var off []string
 		for _, d := range t.Arms {
 			off = append(off, d.Arm+" by "+result.SignedAmount(d.By, t.Unit))

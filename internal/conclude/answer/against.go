@@ -3,6 +3,8 @@ package answer
 import (
 	"fmt"
 	"math"
+
+	"nearfar/internal/declare/result"
 )
 
 // CodeAgainst is the code of the warning of a layer and a comparison that contradict each other.
@@ -17,8 +19,8 @@ type alone struct {
 
 // against warns of layers that contradict the comparison of an arm that differs from the baseline by this layer alone,
 // and says why both can be right. arms has the arms of each layer.
-func (f Figures) against(arms [][]alone) []Warning {
-	var warnings []Warning
+func (f Figures) against(arms [][]alone) []result.Warning {
+	var warnings []result.Warning
 	for i, l := range f.Layers {
 		for _, arm := range arms[i] {
 			for _, c := range f.Comparisons {
@@ -26,7 +28,7 @@ func (f Figures) against(arms [][]alone) []Warning {
 					!contradict(l, c, arm.count) {
 					continue
 				}
-				warnings = append(warnings, Warning{Code: CodeAgainst, Arm: c.Arm, Workload: c.Workload,
+				warnings = append(warnings, result.Warning{Code: CodeAgainst, Arm: c.Arm, Workload: c.Workload,
 					Message: fmt.Sprintf("the layer %s: %s; but %s, which differs from %s by %+.3g %s only: %s. %s", l.Layer,
 						judged(l.Verdict, WithInterval(Comparison{Quantity: l.Quantity, Difference: &l.Cost, Interval: l.Interval})),
 						c.Arm, c.Baseline, arm.count, l.Layer, judged(c.Verdict, WithInterval(c)), f.why(l))})

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/result"
 )
 
 // compareBlocks compares the pairs of a table.
-func (in Input) compareBlocks(pairs []stats.Pair) []stats.Comparison {
-	if in.anyTime() {
+func (in Run) compareBlocks(pairs []stats.Pair) []stats.Comparison {
+	if in.AnyTime {
 		return stats.CompareAnyTime(pairs)
 	}
 	return stats.CompareAll(pairs)
@@ -18,7 +19,7 @@ func (in Input) compareBlocks(pairs []stats.Pair) []stats.Comparison {
 // whether these add up. Their tests are for a fixed number of blocks. There is at most one look after each planned
 // block, or each deployment, so p-values are multiplied by that number (Bonferroni). Intervals of the level are not
 // known. It takes out of the warnings what does not hold.
-func (f *Figures) holdAtAnyTime(in Input, warnings []Warning) []Warning {
+func (f *Figures) holdAtAnyTime(in Run, warnings []result.Warning) []result.Warning {
 	schedule := in.Experiment.Schedule
 	raise := func(p float64, looks int) float64 { return min(1, p*float64(looks)) }
 	for i := range f.Comparisons {
@@ -62,7 +63,7 @@ func (f *Figures) holdAtAnyTime(in Input, warnings []Warning) []Warning {
 				r.Additive = &test.Additive
 			}
 		}
-		warnings = slices.DeleteFunc(warnings, func(w Warning) bool {
+		warnings = slices.DeleteFunc(warnings, func(w result.Warning) bool {
 			return w.Code == "layers-do-not-add-up" && w.Workload == test.Workload
 		})
 	}

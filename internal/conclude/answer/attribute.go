@@ -36,20 +36,20 @@ type attributed struct {
 	alone      [][]alone    // of the layers
 	residual   []Residual
 	additivity []Additivity
-	warnings   []Warning
+	warnings   []result.Warning
 }
 
 // attribute estimates what each layer adds. It handles times only: the effects of layers on a rate do not add up.
-func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attributed {
-	if !c.primary || c.quantity.Unit != result.Seconds || len(e.Arms) < 2 {
+func attribute(e *experiment.Experiment, c Cells, comparisons []Comparison) attributed {
+	if !c.Primary || c.Quantity.Unit != result.Seconds || len(e.Arms) < 2 {
 		return attributed{}
 	}
 	design := designOf(e, c)
 	if len(design.Layers) == 0 {
 		return attributed{}
 	}
-	s := stats.Attribute(design, e.Baseline, c.singleTrials(e))
-	if deployed(e) {
+	s := stats.Attribute(design, e.Baseline, c.SingleTrials(e))
+	if Deployed(e) {
 		s = stats.AttributeDeployments(design, e.Baseline, c.trialsOfDeployments(e), s)
 	}
 	part := attributed{residual: residuals(c, s), additivity: additivity(e, c, s)}
@@ -76,11 +76,11 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 }
 
 // designOf lists how often each arm with trials crosses each layer.
-func designOf(e *experiment.Experiment, c cells) stats.Design {
-	crosses := e.LayersIn(c.workload)
+func designOf(e *experiment.Experiment, c Cells) stats.Design {
+	crosses := e.LayersIn(c.Workload)
 	d := stats.Design{Layers: namesOf(crosses...)}
 	for k, arm := range e.Arms {
-		if len(c.byArm[arm.Name]) == 0 {
+		if len(c.ByArm[arm.Name]) == 0 {
 			continue
 		}
 		counts := make([]float64, len(d.Layers))
@@ -107,7 +107,7 @@ func pathOrder(layer string) string {
 	return "9" + layer
 }
 
-func residuals(c cells, s stats.Attribution) []Residual {
+func residuals(c Cells, s stats.Attribution) []Residual {
 	if s.Fullest < 0 || s.Reason != "" {
 		return nil
 	}
@@ -116,25 +116,25 @@ func residuals(c cells, s stats.Attribution) []Residual {
 		return nil
 	}
 	return []Residual{{
-		Workload: c.workload, Quantity: c.quantity, Arm: p.Arm,
+		Workload: c.Workload, Quantity: c.Quantity, Arm: p.Arm,
 		Whole: p.Whole.Value, Parts: p.Whole.Value - p.Residual.Value, Value: p.Residual.Value,
 		Interval: IntervalOf(p.ResidualInterval), Saturated: p.ByConstruction,
 	}}
 }
 
 // refusals warns of layers that the design cannot tell apart, and names the missing arm.
-func refusals(c cells, s stats.Attribution) []Warning {
-	var warnings []Warning
+func refusals(c Cells, s stats.Attribution) []result.Warning {
+	var warnings []result.Warning
 	for _, set := range s.Separation.Inseparable {
-		warnings = append(warnings, Warning{
-			Code: "layers-not-separable", Workload: c.workload,
+		warnings = append(warnings, result.Warning{
+			Code: "layers-not-separable", Workload: c.Workload,
 			Message: fmt.Sprintf("these arms cannot tell %s apart; missing: %s",
 				strings.Join(set.Layers, " and "), set.Missing),
 		})
 	}
 	switch s.Reason {
 	case stats.ReasonUnbalanced:
-		warnings = append(warnings, Warning{Code: "layers-not-separable", Workload: c.workload,
+		warnings = append(warnings, result.Warning{Code: "layers-not-separable", Workload: c.Workload,
 			Message: "so many trials failed that the layers cannot be told apart"})
 	}
 	return warnings

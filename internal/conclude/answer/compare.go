@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/declare/experiment"
@@ -109,18 +110,18 @@ type OneBlock struct {
 	BlocksMore int `json:"blocks_more"`
 }
 
-// comparisons compares every arm with the baseline in every quantity.
-func comparisons(in Input, tables []cells) []Comparison {
+// CompareArms compares every arm with the baseline in every quantity.
+func CompareArms(in Run, tables []Cells) []Comparison {
 	all := []Comparison{}
 	differences := map[string]map[string]difference{}
 	for _, c := range tables {
-		if c.reportOnly {
+		if c.ReportOnly {
 			continue
 		}
-		if _, known := differences[c.workload]; !known {
-			differences[c.workload] = otherwise(in.Experiment, c.workload)
+		if _, known := differences[c.Workload]; !known {
+			differences[c.Workload] = otherwise(in.Experiment, c.Workload)
 		}
-		all = append(all, family(in, c, differences[c.workload])...)
+		all = append(all, family(in, c, differences[c.Workload])...)
 	}
 	return all
 }
@@ -128,7 +129,7 @@ func comparisons(in Input, tables []cells) []Comparison {
 // family compares every arm with the baseline in one quantity of one workload. That is one question, so the p-values
 // are corrected for all of its arms, but not for other workloads and quantities. differ says what each
 // arm has otherwise; nil leaves it out.
-func family(in Input, c cells, differ map[string]difference) []Comparison {
+func family(in Run, c Cells, differ map[string]difference) []Comparison {
 	e := in.Experiment
 	all := []Comparison{}
 	var pairs []stats.Pair
@@ -142,7 +143,7 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 			continue
 		}
 		entry := Comparison{
-			Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
+			Arm: arm.Name, Baseline: e.Baseline, Workload: c.Workload, Quantity: c.Quantity,
 			Confidence: stats.Confidence, Verdict: NotComparable,
 			Otherwise: differ[arm.Name].layers, Same: differ[arm.Name].none,
 		}
@@ -151,22 +152,22 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 		refused := false
 		entry.Lacks(both[0], both[1])
 		if reason := c.incomparable(arm.Name, e.Baseline,
-			e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
+			e.SetOtherwise(arm.Name, e.Baseline, c.Workload)); reason != "" {
 			refused, entry.Reason = true, reason
 		}
 		switch {
 		case refused:
 		case e.Unpaired():
-			ofArm, ofBaseline := c.ranking.Both(c.tried(arm.Name), c.tried(e.Baseline))
+			ofArm, ofBaseline := c.Ranking.Both(c.Tried(arm.Name), c.Tried(e.Baseline))
 			samples = append(samples, stats.Samples{Arm: stats.Numbers(ofArm), Baseline: stats.Numbers(ofBaseline)})
 			of = append(of, len(all))
-		case deployed(e):
-			d, their := ByDeployment(c.ranking, c.tried(arm.Name), c.tried(e.Baseline))
+		case Deployed(e):
+			d, their := ByDeployment(c.Ranking, c.Tried(arm.Name), c.Tried(e.Baseline))
 			several, numbers = append(several, d), append(numbers, their)
 			of = append(of, len(all))
 		default:
 			entry.About = AboutOnce(e, arm.Name, e.Baseline)
-			pairs = append(pairs, c.ranking.InBlocks(c.tried(arm.Name), c.tried(e.Baseline)))
+			pairs = append(pairs, c.Ranking.InBlocks(c.Tried(arm.Name), c.Tried(e.Baseline)))
 			of = append(of, len(all))
 		}
 		all = append(all, entry)
@@ -174,7 +175,7 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 	for i, s := range in.compareBlocks(pairs) {
 		FillPaired(&all[of[i]], s)
 		all[of[i]].ofTheseLabs(e)
-		all[of[i]].Resolve = in.Resolve.resolution(all[of[i]].Quantity, level(pairs[i].Baseline), s.Noise, s.Blocks,
+		all[of[i]].Resolve = in.Resolve.resolution(all[of[i]].Quantity, Level(pairs[i].Baseline), s.Noise, s.Blocks,
 			s.Blocks)
 	}
 	for i, s := range stats.CompareSamples(samples) {
@@ -182,7 +183,7 @@ func family(in Input, c cells, differ map[string]difference) []Comparison {
 	}
 	for i, s := range stats.CompareDeployments(several) {
 		FillDeployments(&all[of[i]], s, numbers[i])
-		all[of[i]].plans(in, s, level(c.ranked(e.Baseline)))
+		all[of[i]].plans(in, s, Level(c.Ranked(e.Baseline)))
 	}
 	for i := range all {
 		all[i].Family = len(of)
@@ -219,7 +220,7 @@ func (c *Comparison) fill(o stats.Outcome) {
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), o.Widened
 	c.PValue, c.Detectable = PointerOf(o.PValue), PointerOf(o.Detectable)
 	c.Verdict, c.Reason = string(o.Verdict), o.Reason
-	c.Better = betterSide(c.Metric, c.Verdict)
+	c.Better = BetterSide(c.Metric, c.Verdict)
 }
 
 // mostMore is how many times as much as was measured a number of further blocks, trials, runs or deployments may be. A
@@ -235,8 +236,8 @@ func within(more, measured int) *int {
 	return &more
 }
 
-// betterSide is "arm" or "baseline" if the two differ and the metric has a better side.
-func betterSide(metric, verdict string) string {
+// BetterSide is "arm" or "baseline" if the two differ and the metric has a better side.
+func BetterSide(metric, verdict string) string {
 	better := result.Better(metric)
 	switch {
 	case verdict == Higher && better == result.HigherIsBetter, verdict == Lower && better == result.LowerIsBetter:
@@ -249,20 +250,20 @@ func betterSide(metric, verdict string) string {
 
 // incomparable says why two arms do not measure the same thing, or "". If all trials of an arm lack the quantity, all
 // of its good trials are checked.
-func (c cells) incomparable(arm, baseline string, set []string) string {
-	a, b := c.byArm[arm], c.byArm[baseline]
+func (c Cells) incomparable(arm, baseline string, set []string) string {
+	a, b := c.ByArm[arm], c.ByArm[baseline]
 	if len(a) == 0 && c.lack(arm).Missing > 0 {
-		a = c.good[arm]
+		a = c.Good[arm]
 	}
 	if len(b) == 0 && c.lack(baseline).Missing > 0 {
-		b = c.good[baseline]
+		b = c.Good[baseline]
 	}
 	for _, side := range []struct {
 		name string
 		with []result.Trial
 	}{{arm, a}, {baseline, b}} {
-		if len(side.with) == 0 && len(c.good[side.name]) > 0 {
-			return fmt.Sprintf("the trials of %s have no %s", side.name, c.quantity.Name())
+		if len(side.with) == 0 && len(c.Good[side.name]) > 0 {
+			return fmt.Sprintf("the trials of %s have no %s", side.name, c.Quantity.Name())
 		}
 	}
 	return incomparable(a, b, set)
@@ -281,7 +282,7 @@ func incomparable(arm, baseline []result.Trial, set []string) string {
 		a, b := Distinct(arm, property.Of), Distinct(baseline, property.Of)
 		intended := property.FollowsFrom(set) && len(a) == 1 && len(b) == 1
 		if !intended && (!slices.Equal(a, b) || len(a) > 1) {
-			return fmt.Sprintf("%s: %s against %s", property.Name, list(a), list(b))
+			return fmt.Sprintf("%s: %s against %s", property.Name, strings.Join(a, ", "), strings.Join(b, ", "))
 		}
 	}
 	return ""

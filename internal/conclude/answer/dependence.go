@@ -12,21 +12,21 @@ type Dependence struct {
 	Counted int `json:"counted"`
 }
 
-// dependTogether tests whether the differences of a run depend on those of the blocks before, in all comparisons
+// DependTogether tests whether the differences of a run depend on those of the blocks before, in all comparisons
 // together; nil if there are too few blocks, or none.
-func dependTogether(in Input, tables []cells) *Dependence {
+func DependTogether(in Run, tables []Cells) *Dependence {
 	e := in.Experiment
-	if e.Unpaired() || deployed(e) {
+	if e.Unpaired() || Deployed(e) {
 		return nil
 	}
 	var pairs []stats.Pair
 	for _, c := range tables {
-		if c.reportOnly {
+		if c.ReportOnly {
 			continue
 		}
 		for _, arm := range e.Arms {
 			if arm.Name != e.Baseline {
-				pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
+				pairs = append(pairs, stats.Pair{Arm: c.Ranked(arm.Name), Baseline: c.Ranked(e.Baseline)})
 			}
 		}
 	}
@@ -37,5 +37,5 @@ func dependTogether(in Input, tables []cells) *Dependence {
 	return &Dependence{PValue: s.PValue.Value, Correlation: s.Correlation, Counted: s.Counted}
 }
 
-// found says whether blocks surely depend on each other.
-func (d *Dependence) found() bool { return d != nil && d.PValue <= stats.Alpha/2 }
+// Found says whether blocks surely depend on each other.
+func (d *Dependence) Found() bool { return d != nil && d.PValue <= stats.Alpha/2 }

@@ -11,7 +11,7 @@ import (
 // are too few to allow for it. Arms of a lab share a machine, and with it what lasts several blocks: there a sign of
 // dependence is a chance of 1 in 40, and the warning suffices.
 func tooDependent(a Answer) bool {
-	return a.Dependence.found() && slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
+	return a.Dependence.Found() && slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
 		return c.About == AboutThisDeployment && c.Blocks < stats.FewestCorrected
 	})
 }
@@ -24,7 +24,7 @@ const TextIndependent = "The intervals assume that blocks do not depend on each 
 // of that lasts several blocks is not in the differences. Hosts of their own can be in one that others are not in, and
 // the blocks of a usual run are too few to tell.
 func assumesText(a Answer) string {
-	if a.Dependence.found() {
+	if a.Dependence.Found() {
 		text := " The blocks of this run depend on each other, so the intervals may be too narrow"
 		if tooDependent(a) {
 			text += fmt.Sprintf(": with fewer than %d blocks no difference is sure", stats.FewestCorrected)
@@ -41,7 +41,7 @@ func assumesText(a Answer) string {
 
 // dependWarning warns of a run whose blocks depend on each other.
 func dependWarning(d *Dependence) []Warning {
-	if !d.found() {
+	if !d.Found() {
 		return nil
 	}
 	return []Warning{{Code: stats.CodeBlocksDepend, Message: fmt.Sprintf("differences depend on those of the blocks "+

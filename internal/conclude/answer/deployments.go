@@ -73,8 +73,8 @@ type DeploymentPlan struct {
 	Seconds *float64 `json:"estimated_seconds"`
 }
 
-// deployed says whether the hosts are made several times.
-func deployed(e *experiment.Experiment) bool { return e.Schedule.DeploymentCount() > 1 }
+// Deployed says whether the hosts are made several times.
+func Deployed(e *experiment.Experiment) bool { return e.Schedule.DeploymentCount() > 1 }
 
 // AboutOnce says what a comparison of two arms applies to if hosts are made once. A lab is left out: the machine that
 // holds it is the same whichever way it is made, and only small differences are of one lab (ofTheseLabs).
@@ -148,8 +148,8 @@ func FillDeployments(c *Comparison, s stats.DeploymentComparison, numbers []int)
 const unseenShare = 0.3
 
 // plans sets the plans of a comparison. level is the median of the baseline.
-func (c *Comparison) plans(in Input, s stats.DeploymentComparison, level float64) {
-	difference, asked := in.Resolve.difference(c.Quantity, level)
+func (c *Comparison) plans(in Run, s stats.DeploymentComparison, level float64) {
+	difference, asked := in.Resolve.Difference(c.Quantity, level)
 	if !asked {
 		if c.Verdict != NoDifference || c.Difference == nil {
 			return
@@ -189,7 +189,7 @@ func (c *Comparison) plans(in Input, s stats.DeploymentComparison, level float64
 
 // costsOf estimates how long it takes to make the hosts once, and to run one block, in seconds, from when the trials
 // started. Both are 0 if that is not known.
-func costsOf(in Input) (deployment, block float64) {
+func costsOf(in Run) (deployment, block float64) {
 	trials := slices.DeleteFunc(slices.Clone(in.Trials), func(t result.Trial) bool { return t.Started.IsZero() })
 	slices.SortStableFunc(trials, func(a, b result.Trial) int { return a.Started.Compare(b.Started) })
 	var spent time.Duration

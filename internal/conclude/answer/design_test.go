@@ -204,7 +204,7 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 
 	plan := *e
 	plan.Schedule.Blocks = 40
-	forecasts := Foresee(Input{Experiment: e, Trials: trials}, &plan, aim("5%"))
+	forecasts := Foresee(Run{Experiment: e, Trials: trials}, &plan, aim("5%"))
 	if len(forecasts) != 14 {
 		t.Fatalf("%d forecasts, want 14", len(forecasts))
 	}
@@ -214,7 +214,7 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 		}
 	}
 	plan.Schedule.Blocks = 8
-	if f := Foresee(Input{Experiment: e, Trials: trials}, &plan, nil)[0]; f.Detectable != nil || f.Resolve != nil {
+	if f := Foresee(Run{Experiment: e, Trials: trials}, &plan, nil)[0]; f.Detectable != nil || f.Resolve != nil {
 		t.Errorf("8 blocks for 7 comparisons: %+v", f)
 	}
 }

@@ -41,13 +41,13 @@ type EarlierFigure struct {
 // another number of trials of the baseline in a block.
 func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Experiment, arm string) *Earlier {
 	self := in.Experiment.SelfComparison
-	if self == nil || deployed(plan) || plan.Unpaired() ||
+	if self == nil || Deployed(plan) || plan.Unpaired() ||
 		plan.Schedule.Repeats() != in.Experiment.Schedule.Repeats() {
 		return nil
 	}
-	tables := tablesOf(in)
+	tables := Tables(in.figured())
 	earlier := &Earlier{
-		Run: run, Started: started, Arm: arm, Sound: len(selfDiffers(comparisons(in, tables))) == 0,
+		Run: run, Started: started, Arm: arm, Sound: len(selfDiffers(CompareArms(in.figured(), tables))) == 0,
 	}
 	for _, w := range plan.Workloads {
 		w, _ = plan.WorkloadIn(arm, w.Name)
@@ -66,7 +66,7 @@ func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Expe
 }
 
 func earlierFigures(
-	in Input, tables []cells, lengths experiment.Lengths, w experiment.Workload, plan *experiment.Experiment,
+	in Input, tables []Cells, lengths experiment.Lengths, w experiment.Workload, plan *experiment.Experiment,
 ) []EarlierFigure {
 	var all []EarlierFigure
 	for _, f := range floorsOf(in, tables, lengths) {
@@ -135,21 +135,21 @@ const (
 )
 
 // unlike warns of quantities whose trials scatter far more or far less than in the earlier run.
-func unlike(in Input, tables []cells) []Warning {
+func unlike(in Input, tables []Cells) []Warning {
 	if in.Earlier == nil {
 		return nil
 	}
 	var warnings []Warning
 	for _, f := range in.Earlier.Figures {
-		i := slices.IndexFunc(tables, func(c cells) bool {
-			return c.workload == f.Workload && c.quantity == f.Quantity && !c.reportOnly
+		i := slices.IndexFunc(tables, func(c Cells) bool {
+			return c.Workload == f.Workload && c.Quantity == f.Quantity && !c.ReportOnly
 		})
 		if i < 0 || f.Overall == nil || *f.Overall <= 0 {
 			continue
 		}
 		values := stats.Numbers(firsts(tables[i], in.Earlier.Arm))
 		now := stats.NoiseOf(values).SD()
-		if !now.Known || len(values) < leastScatter {
+		if !now.Known || len(values) < LeastScatter {
 			continue
 		}
 		ratio := now.Value / *f.Overall

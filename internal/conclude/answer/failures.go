@@ -64,7 +64,7 @@ func FailuresQuantity() Quantity { return Quantity{Metric: result.Failures, Unit
 
 // failuresOf counts the failures of all arms and compares them with the baseline's. All arms in one workload are a
 // family, as in the comparisons.
-func failuresOf(in Input) *Failures {
+func failuresOf(in Run) *Failures {
 	e := in.Experiment
 	all := &Failures{Arms: []FailureShare{}, Comparisons: []FailureComparison{}}
 	for _, w := range e.Workloads {
@@ -84,7 +84,7 @@ func failuresOf(in Input) *Failures {
 			c := FailureComparison{Arm: arm.Name, Baseline: e.Baseline, Workload: w.Name}
 			switch {
 			case e.Unpaired():
-			case deployed(e):
+			case Deployed(e):
 				f.ByDeployment(tried, base)
 				c.About = AboutConfiguration
 			default:
@@ -185,6 +185,6 @@ func FillFailures(entries []FailureComparison, table []stats.Failures) {
 		c.Failed, c.Attempts = [2]int{s.Arm.Failed, s.Baseline.Failed}, [2]int{s.Arm.Of, s.Baseline.Of}
 		c.Difference, c.Interval, c.Widened = PointerOf(s.Difference), IntervalOf(s.Interval), s.Widened
 		c.PValue, c.Verdict = PointerOf(s.PValue), string(s.Verdict)
-		c.Better = betterSide(c.Metric, c.Verdict)
+		c.Better = BetterSide(c.Metric, c.Verdict)
 	}
 }

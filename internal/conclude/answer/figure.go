@@ -62,10 +62,10 @@ func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, l Lack
 }
 
 // figures gives the median of each arm, in the order of the file.
-func figures(e *experiment.Experiment, c cells) []Figure {
+func figures(e *experiment.Experiment, c Cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
-		if f, ok := FigureOf(deployed(e), arm.Name, c.workload, c.ranking, c.attempts[arm.Name]); ok {
+		if f, ok := FigureOf(Deployed(e), arm.Name, c.Workload, c.Ranking, c.Attempts[arm.Name]); ok {
 			all = append(all, f)
 		}
 	}

@@ -1,6 +1,22 @@
 package answer
 
-import "nearfar/internal/base/stats"
+import (
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+)
+
+// Run is what is read of a run.
+type Run struct {
+	Experiment *experiment.Experiment
+	Trials     []result.Trial
+	// Skipped are the workloads that could not run, with the reason.
+	Skipped map[string]string
+	// AnyTime says that somebody may have looked at the trials before the run ended, and stopped it for what they saw.
+	AnyTime bool
+	// Resolve is the difference that the user asks about; nil for none.
+	Resolve *Aim
+}
 
 // Figures are the numbers of an answer.
 type Figures struct {
@@ -43,16 +59,16 @@ func (a *Averages) overDeployments() {
 	a.Layers = "mean over the deployments, by least squares in each; the comparison's if a layer names an arm"
 }
 
-// makeFigures makes the figures, differences and costs of layers, and warnings about the layers.
-func makeFigures(in Input, tables []cells) (Figures, []Warning) {
+// Of makes the figures, differences and costs of layers, and warnings about the layers.
+func Of(in Run, tables []Cells) (Figures, []result.Warning) {
 	f := Figures{
-		Averages: AveragesOf(!in.Experiment.Unpaired()), Arms: []Figure{}, Comparisons: comparisons(in, tables),
+		Averages: AveragesOf(!in.Experiment.Unpaired()), Arms: []Figure{}, Comparisons: CompareArms(in, tables),
 		Failures: failuresOf(in), Layers: []Layer{}, Residual: []Residual{},
 	}
-	if deployed(in.Experiment) {
+	if Deployed(in.Experiment) {
 		f.Averages.overDeployments()
 	}
-	var warnings []Warning
+	var warnings []result.Warning
 	var estimates []stats.Cost
 	var arms [][]alone
 	for _, c := range tables {
@@ -66,7 +82,7 @@ func makeFigures(in Input, tables []cells) (Figures, []Warning) {
 	}
 	judgeLayers(f.Layers, estimates)
 	warnings = append(warnings, f.against(arms)...)
-	if in.anyTime() {
+	if in.AnyTime {
 		warnings = f.holdAtAnyTime(in, warnings)
 	}
 	return f, warnings

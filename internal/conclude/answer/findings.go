@@ -334,7 +334,7 @@ func ofLayer(a Answer, l Layer) ranked {
 		Unproved: l.Unproved,
 	}}
 	f.tested = testOfLayer(l)
-	f.Better = betterSide(l.Metric, l.Verdict)
+	f.Better = BetterSide(l.Metric, l.Verdict)
 	f.Relative = relativeTo(a, l)
 	f.strength = strength(f.Relative, nil)
 	if i := l.Interval; i != nil && f.Relative != nil && l.Cost != 0 {

@@ -37,7 +37,7 @@ func found(arm, workload string, q Quantity, relative float64) Comparison {
 		c.Verdict = Lower
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = betterSide(c.Metric, c.Verdict)
+	c.Better = BetterSide(c.Metric, c.Verdict)
 	return c
 }
 

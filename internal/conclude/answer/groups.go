@@ -42,3 +42,9 @@ func (in Input) good(arm, workload string) []*result.Trial {
 func (in Input) measured() environment.Run {
 	return environment.Run{Experiment: in.Experiment, Trials: in.Trials, Hosts: in.Hosts, Good: in.good}
 }
+
+// figured is the run as its figures are made from it.
+func (in Input) figured() Run {
+	return Run{Experiment: in.Experiment, Trials: in.Trials, Skipped: in.Skipped, AnyTime: in.anyTime(),
+		Resolve: in.Resolve}
+}

@@ -111,8 +111,8 @@ func headline(findings []Finding, tests, more []tested) {
 
 // headlineIntervals gives the findings that the verdict may claim intervals of their HeadlineLevel, if they are of
 // differences that are paired within blocks.
-func headlineIntervals(in Input, findings []Finding, tables []cells) {
-	if in.Experiment.Unpaired() || deployed(in.Experiment) {
+func headlineIntervals(in Input, findings []Finding, tables []Cells) {
+	if in.Experiment.Unpaired() || Deployed(in.Experiment) {
 		return // other intervals, of which only those of the comparison are known
 	}
 	for i := range findings {
@@ -121,9 +121,9 @@ func headlineIntervals(in Input, findings []Finding, tables []cells) {
 			continue
 		}
 		for _, c := range tables {
-			if c.workload == f.Workload && c.quantity == f.Quantity {
+			if c.Workload == f.Workload && c.Quantity == f.Quantity {
 				difference, relative := stats.IntervalsAt(
-					c.ranking.InBlocks(c.tried(f.Name), c.tried(f.Baseline)), *f.HeadlineLevel, in.anyTime())
+					c.Ranking.InBlocks(c.Tried(f.Name), c.Tried(f.Baseline)), *f.HeadlineLevel, in.anyTime())
 				f.HeadlineInterval, f.HeadlineRelativeInterval = IntervalOf(difference), IntervalOf(relative)
 			}
 		}

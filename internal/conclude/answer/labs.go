@@ -20,7 +20,7 @@ const LabScatter = 100e-9
 // nearer to 0 is below LabScatter. Differences that are not sure say nothing about any labs.
 func (c *Comparison) ofTheseLabs(e *experiment.Experiment) {
 	sure := c.Verdict == Higher || c.Verdict == Lower
-	if !sure || c.About != "" || c.Unit != result.Seconds || deployed(e) || e.HostsOf(c.Arm) == e.HostsOf(c.Baseline) {
+	if !sure || c.About != "" || c.Unit != result.Seconds || Deployed(e) || e.HostsOf(c.Arm) == e.HostsOf(c.Baseline) {
 		return
 	}
 	for _, name := range []string{c.Arm, c.Baseline} {

@@ -53,14 +53,14 @@ type Contribution struct {
 // costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the
 // cost depends only on the difference of one arm from the baseline, the layer takes that comparison's figures. A second
 // estimate of the same thing, with another kind of interval, could contradict the comparison.
-func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost,
+func costs(c Cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost,
 	arms [][]alone) {
 	for i, cost := range s.Costs {
 		if !cost.Cost.Known {
 			continue
 		}
 		l := Layer{
-			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity,
+			Layer: cost.Term.Name, Workload: c.Workload, Quantity: c.Quantity,
 			Cost: cost.Cost.Value, Mean: cost.Cost.Value,
 			Interval: IntervalOf(cost.Interval), PValue: PointerOf(cost.PValue), Adds: []Contribution{},
 		}
@@ -74,7 +74,7 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Lay
 			}
 		}
 		of := func(p Comparison) bool {
-			return p.Arm == cost.Arm && p.Workload == c.workload && p.Quantity == c.quantity && p.Difference != nil
+			return p.Arm == cost.Arm && p.Workload == c.Workload && p.Quantity == c.Quantity && p.Difference != nil
 		}
 		if at := slices.IndexFunc(comparisons, of); cost.Arm != "" && at >= 0 {
 			l.quote(comparisons[at], cost.Part)

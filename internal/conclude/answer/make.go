@@ -11,15 +11,16 @@ import (
 // Make answers the experiment's question from the existing trials; some may have failed or be missing.
 func Make(in Input) Answer {
 	in.groups = groupsOf(in.Trials)
-	run, tables := in.measured(), tablesOf(in)
-	made, warnings := makeFigures(in, tables)
+	run, measured := in.measured(), in.figured()
+	tables := Tables(measured)
+	made, warnings := Of(measured, tables)
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Ran: ranOf(in), Figures: made,
 		Environment: environment.Of(run), Proofs: proof.All(in.Experiment, in.Trials), Hosts: environment.Seen(run),
 		Noise: Noise{Earlier: in.Earlier},
 	}
-	a.markUnproved(in.Experiment, a.Proof, tables)
-	a.Dependence = dependTogether(in, tables)
+	a.MarkUnproved(in.Experiment, a.Proof, tables)
+	a.Dependence = DependTogether(measured, tables)
 	a.Warnings = slices.Concat([]Warning{}, // never null in JSON
 		runWarnings(in, a, tables), dependent(a.Dependence, a.Comparisons), warnings, in.Warnings, unlike(in, tables))
 	if in.Experiment.SelfComparison != nil {

@@ -16,7 +16,7 @@ func Enough(e *experiment.Experiment) (ok bool, text string) {
 		return true, ""
 	}
 	needed, have := MinBlocks(e), e.Schedule.Blocks
-	if deployed(e) {
+	if Deployed(e) {
 		return have >= needed, fmt.Sprintf("each deployment needs %d blocks, the schedule has %d", needed, have)
 	}
 	what := fmt.Sprintf("%d comparisons need", comparisons)
@@ -33,7 +33,7 @@ func MinBlocks(e *experiment.Experiment) int {
 	if len(e.Arms) < 2 {
 		return 0
 	}
-	if deployed(e) {
+	if Deployed(e) {
 		return stats.FewestDeployedBlocks
 	}
 	return stats.MinBlocks(len(e.Arms)-1, stats.Alpha)

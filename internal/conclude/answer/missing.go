@@ -286,16 +286,16 @@ func NoMedian(q Quantity, arm, baseline Lack) string {
 }
 
 // layersLeaveOut warns if costs, which are means, leave out trials.
-func layersLeaveOut(e *experiment.Experiment, c cells) (Warning, int) {
+func layersLeaveOut(e *experiment.Experiment, c Cells) (result.Warning, int) {
 	var parts []string
 	total := 0
 	for _, arm := range e.Arms {
-		if l := c.ranking.LackOf(arm.Name, c.good[arm.Name]); l.Missing > 0 {
+		if l := c.Ranking.LackOf(arm.Name, c.Good[arm.Name]); l.Missing > 0 {
 			parts = append(parts, l.String())
 			total += l.Missing
 		}
 	}
-	return Warning{Code: "layers-leave-trials-out", Workload: c.workload, Message: fmt.Sprintf(
-		"costs and wholes are means and leave out %s, in which %s is missing: a cost can be too small", list(parts),
-		c.quantity.Name())}, total
+	return result.Warning{Code: "layers-leave-trials-out", Workload: c.Workload, Message: fmt.Sprintf(
+		"costs and wholes are means and leave out %s, in which %s is missing: a cost can be too small",
+		strings.Join(parts, ", "), c.Quantity.Name())}, total
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // missing warns of trials that lack a quantity that other trials of their workload have.
-func missing(e *experiment.Experiment, c cells) []Warning {
+func missing(e *experiment.Experiment, c Cells) []Warning {
 	var lacks []Lack
 	lacking, of := 0, ""
 	for _, arm := range e.Arms {
-		l := c.ranking.LackOf(arm.Name, c.good[arm.Name])
+		l := c.Ranking.LackOf(arm.Name, c.Good[arm.Name])
 		if lacks = append(lacks, l); l.Missing > 0 {
 			lacking, of = lacking+1, arm.Name
 		}
@@ -24,7 +24,7 @@ func missing(e *experiment.Experiment, c cells) []Warning {
 	if lacking > 1 {
 		of = ""
 	}
-	return []Warning{MissingWarning(c.quantity, lacks, of, c.workload)}
+	return []Warning{MissingWarning(c.Quantity, lacks, of, c.Workload)}
 }
 
 // CodeMissing is the code of the warning of trials that lack a quantity.

@@ -105,7 +105,7 @@ const MostPlanned = 500
 func shownBlocks() []int { return []int{5, 10, 20, 40} }
 
 // noiseFloor makes the noise floor from the trials of an experiment with a SelfComparison.
-func noiseFloor(in Input, comparisons []Comparison, tables []cells) *NoiseFloor {
+func noiseFloor(in Input, comparisons []Comparison, tables []Cells) *NoiseFloor {
 	self := in.Experiment.SelfComparison
 	floor := &NoiseFloor{Arm: self.Arm, Experiment: self.Of, Comparisons: self.Comparisons, Blocks: self.Blocks,
 		Figures: []Floor{}, Resolve: self.Resolve}
@@ -166,29 +166,29 @@ type measuredFloor struct {
 }
 
 // floorsOf makes the noise floors of one workload.
-func floorsOf(in Input, tables []cells, lengths experiment.Lengths) []measuredFloor {
+func floorsOf(in Input, tables []Cells, lengths experiment.Lengths) []measuredFloor {
 	self := in.Experiment.SelfComparison
 	var all []measuredFloor
 	for _, c := range tables {
-		if c.workload != lengths.Workload || c.reportOnly || len(in.Experiment.Arms) < 2 {
+		if c.Workload != lengths.Workload || c.ReportOnly || len(in.Experiment.Arms) < 2 {
 			continue
 		}
-		w, _ := in.Experiment.Workload(c.workload)
+		w, _ := in.Experiment.Workload(c.Workload)
 		arm, again := in.Experiment.Arms[0].Name, in.Experiment.Arms[1].Name
-		compared := stats.Compare(c.ranked(again), c.ranked(arm))
-		if !compared.Noise.Known() || compared.Blocks < leastScatter {
+		compared := stats.Compare(c.Ranked(again), c.Ranked(arm))
+		if !compared.Noise.Known() || compared.Blocks < LeastScatter {
 			continue
 		}
 		f := measuredFloor{
-			Floor: Floor{Workload: c.workload, Quantity: c.quantity, Duration: w.Duration.Seconds(),
-				Level: level(c.ranked(arm)), Pairs: compared.Blocks, Detectable: []DetectableAt{}},
-			primary: c.primary, noise: compared.Noise.Independent(), trial: beyondDuration(in.Trials, c.workload),
+			Floor: Floor{Workload: c.Workload, Quantity: c.Quantity, Duration: w.Duration.Seconds(),
+				Level: Level(c.Ranked(arm)), Pairs: compared.Blocks, Detectable: []DetectableAt{}},
+			primary: c.Primary, noise: compared.Noise.Independent(), trial: beyondDuration(in.Trials, c.Workload),
 			lengths: []float64{w.Duration.Seconds()}, tests: self.Comparisons,
 		}
 		f.Between, f.Within = f.scatters(c, arm, again)
 		f.Overall = PointerOf(stats.NoiseOf(stats.Numbers(firsts(c, arm))).SD())
-		if i := slices.IndexFunc(tables, func(s cells) bool {
-			return s.workload == lengths.Short && s.quantity == c.quantity && !s.reportOnly
+		if i := slices.IndexFunc(tables, func(s Cells) bool {
+			return s.Workload == lengths.Short && s.Quantity == c.Quantity && !s.ReportOnly
 		}); i >= 0 && lengths.Short != "" {
 			f.shortTrials(in, c, tables[i], lengths)
 		}
@@ -204,7 +204,7 @@ func floorsOf(in Input, tables []cells, lengths experiment.Lengths) []measuredFl
 
 // scatters gives the scatter of blocks and of trials within them. The scatter of blocks is the variance of the means of
 // a block's two trials, less half of the variance of one trial.
-func (f *measuredFloor) scatters(c cells, arm, again string) (between, within *float64) {
+func (f *measuredFloor) scatters(c Cells, arm, again string) (between, within *float64) {
 	other := map[int]float64{}
 	for _, v := range firsts(c, again) {
 		other[v.Block] = v.Value
@@ -227,11 +227,11 @@ func (f *measuredFloor) scatters(c cells, arm, again string) (between, within *f
 }
 
 // firsts gives an arm's values, one trial for each block, also if blocks run it several times.
-func firsts(c cells, arm string) []stats.Value {
+func firsts(c Cells, arm string) []stats.Value {
 	var values []stats.Value
-	for _, t := range c.byArm[arm] {
+	for _, t := range c.ByArm[arm] {
 		if t.Repeat <= 1 {
-			values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
+			values = append(values, stats.Value{Block: t.Block, Value: c.Value(t)})
 		}
 	}
 	return values
@@ -242,19 +242,19 @@ func firsts(c cells, arm string) []stats.Value {
 const mostShortLevel = 0.05
 
 // shortTrials adds what short trials of the workload say.
-func (f *measuredFloor) shortTrials(in Input, long, short cells, lengths experiment.Lengths) {
+func (f *measuredFloor) shortTrials(in Input, long, short Cells, lengths experiment.Lengths) {
 	arm, again := in.Experiment.Arms[0].Name, in.Experiment.Arms[1].Name
-	w, _ := in.Experiment.Workload(short.workload)
+	w, _ := in.Experiment.Workload(short.Workload)
 	seconds := w.Duration.Seconds()
-	compared := stats.Compare(short.ranked(again), short.ranked(arm))
+	compared := stats.Compare(short.Ranked(again), short.Ranked(arm))
 	fit, ok := stats.FitLength(f.noise, compared.Noise, f.Duration, seconds)
-	if !ok || compared.Blocks < leastScatter {
+	if !ok || compared.Blocks < LeastScatter {
 		return
 	}
 	f.fit, f.ShortDuration, f.Fixed = &fit, &seconds, new(fit.Fixed())
 	_, f.WithinShort = f.scatters(short, arm, again)
 	f.lengths = nil
-	level := stats.Compare(short.ranked(arm), long.ranked(arm))
+	level := stats.Compare(short.Ranked(arm), long.Ranked(arm))
 	otherLevel := level.Verdict == stats.Higher || level.Verdict == stats.Lower
 	if otherLevel {
 		f.ShortLevel = PointerOf(level.Relative)

@@ -38,7 +38,7 @@ func fewestPlanned(self *experiment.SelfComparison) int {
 
 // resolve sets how to find the wanted difference in this quantity alone.
 func (f *measuredFloor) resolve(aim *Aim, fewest int) {
-	difference, ok := aim.difference(f.Quantity, f.Level)
+	difference, ok := aim.Difference(f.Quantity, f.Level)
 	if !ok {
 		return
 	}

@@ -58,11 +58,11 @@ type Resolution struct {
 	BlocksNeeded *int `json:"blocks_needed"`
 }
 
-// leastScatter is the fewest pairs from which the scatter is taken: as many as an interval needs.
-const leastScatter = 6
+// LeastScatter is the fewest pairs from which the scatter is taken: as many as an interval needs.
+const LeastScatter = 6
 
-// difference is the aim in the unit of a quantity with this baseline level; false if the aim has another unit.
-func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
+// Difference is the aim in the unit of a quantity with this baseline level; false if the aim has another unit.
+func (a *Aim) Difference(q Quantity, level float64) (float64, bool) {
 	switch {
 	case a == nil:
 		return 0, false
@@ -75,12 +75,12 @@ func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
 
 // resolution computes the resolution from a scatter that was seen in this many pairs, for a run of this many blocks.
 func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, blocks int) *Resolution {
-	difference, ok := a.difference(q, level)
+	difference, ok := a.Difference(q, level)
 	if !ok {
 		return nil
 	}
 	r := &Resolution{Difference: difference}
-	if pairs < leastScatter {
+	if pairs < LeastScatter {
 		return r
 	}
 	if all := noise.Blocks(difference); all >= 0 {
@@ -89,8 +89,8 @@ func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, bl
 	return r
 }
 
-// level is the median of a baseline's values.
-func level(baseline []stats.Value) float64 {
+// Level is the median of a baseline's values.
+func Level(baseline []stats.Value) float64 {
 	return stats.Summarize(stats.Numbers(baseline)).Median.Value
 }
 
@@ -109,15 +109,15 @@ type Forecast struct {
 
 // Foresee says what a plan is expected to find, from the scatter of an earlier run of the same arms and workloads. It
 // leaves out comparisons that the earlier run does not have.
-func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
-	if earlier.Experiment.Unpaired() || deployed(earlier.Experiment) || deployed(plan) {
+func Foresee(earlier Run, plan *experiment.Experiment, aim *Aim) []Forecast {
+	if earlier.Experiment.Unpaired() || Deployed(earlier.Experiment) || Deployed(plan) {
 		return nil // the scatter of blocks does not say what deployments scatter by
 	}
 	var all []Forecast
 	compared := proof.Compared(earlier.Experiment, earlier.Trials)
 	for _, w := range plan.Workloads {
 		for _, c := range workloadCells(earlier.Experiment, compared, w.Name) {
-			if !c.reportOnly {
+			if !c.ReportOnly {
 				all = append(all, foresee(c, plan, aim)...)
 			}
 		}
@@ -125,23 +125,23 @@ func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
 	return all
 }
 
-func foresee(c cells, plan *experiment.Experiment, aim *Aim) []Forecast {
+func foresee(c Cells, plan *experiment.Experiment, aim *Aim) []Forecast {
 	var all []Forecast
-	baseline := c.values(plan.Baseline)
+	baseline := c.Values(plan.Baseline)
 	for _, arm := range plan.Arms {
 		if arm.Name == plan.Baseline {
 			continue
 		}
-		seen := stats.Compare(c.values(arm.Name), baseline)
-		if seen.Blocks < leastScatter || !seen.Noise.Known() {
+		seen := stats.Compare(c.Values(arm.Name), baseline)
+		if seen.Blocks < LeastScatter || !seen.Noise.Known() {
 			continue
 		}
 		blocks := plan.Schedule.Blocks
 		noise := seen.Noise.In(blocks, len(plan.Arms)-1)
 		all = append(all, Forecast{
-			Arm: arm.Name, Workload: c.workload, Quantity: c.quantity, Level: level(baseline),
+			Arm: arm.Name, Workload: c.Workload, Quantity: c.Quantity, Level: Level(baseline),
 			Detectable: PointerOf(noise.Detectable()),
-			Resolve:    aim.resolution(c.quantity, level(baseline), noise, seen.Blocks, blocks),
+			Resolve:    aim.resolution(c.Quantity, Level(baseline), noise, seen.Blocks, blocks),
 		})
 	}
 	return all

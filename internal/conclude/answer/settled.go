@@ -5,15 +5,15 @@ import "nearfar/internal/declare/experiment"
 // Settled says whether a run may end (--until): every difference of a workload's first quantity from the baseline was
 // found, or is known so well that the interval at any time ends within the aim on both sides of it. Differences whose
 // unit is not that of the aim do not count, but one has to.
-func Settled(in Input, aim *Aim) bool {
+func Settled(in Run, aim *Aim) bool {
 	settled := false
-	for _, c := range tablesOf(in) {
-		if !c.primary || c.reportOnly {
+	for _, c := range Tables(in) {
+		if !c.Primary || c.ReportOnly {
 			continue
 		}
-		baseline := level(c.ranked(in.Experiment.Baseline))
+		baseline := Level(c.Ranked(in.Experiment.Baseline))
 		for _, f := range family(in, c, nil) {
-			within, ok := aim.difference(f.Quantity, baseline)
+			within, ok := aim.Difference(f.Quantity, baseline)
 			if !ok || f.Verdict == NotComparable && !c.mayCompare(in.Experiment, f) {
 				continue
 			}
@@ -27,8 +27,8 @@ func Settled(in Input, aim *Aim) bool {
 }
 
 // mayCompare says whether more blocks could make a refused comparison possible: some trials of an arm are missing.
-func (c cells) mayCompare(e *experiment.Experiment, f Comparison) bool {
-	return c.incomparable(f.Arm, e.Baseline, e.SetOtherwise(f.Arm, e.Baseline, c.workload)) == ""
+func (c Cells) mayCompare(e *experiment.Experiment, f Comparison) bool {
+	return c.incomparable(f.Arm, e.Baseline, e.SetOtherwise(f.Arm, e.Baseline, c.Workload)) == ""
 }
 
 // knownWithin says whether the interval ends at most so far from the difference, on both sides.

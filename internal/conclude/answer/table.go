@@ -9,52 +9,52 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// cells are the good trials of one workload that have one quantity, by arm.
-type cells struct {
-	workload string
-	quantity Quantity
-	byArm    map[string][]result.Trial
-	// good are all good trials by arm, including those that lack the quantity and those that replace failed ones.
-	// attempts are the first attempts, also those that failed; ranking says how they count in comparisons.
-	good, attempts map[string][]result.Trial
-	ranking        Ranking
+// Cells are the good trials of one workload that have one quantity, by arm.
+type Cells struct {
+	Workload string
+	Quantity Quantity
+	ByArm    map[string][]result.Trial
+	// Good are all good trials by arm, including those that lack the quantity and those that replace failed ones.
+	// Attempts are the first attempts, also those that failed; Ranking says how they count in comparisons.
+	Good, Attempts map[string][]result.Trial
+	Ranking        Ranking
 	// known has what valuesOf computed, by arm.
 	known map[string]rankedValues
-	// primary says that this is the workload's first quantity, for which layers are estimated.
-	primary bool
-	// reportOnly says that the quantity is reported but not compared.
-	reportOnly bool
+	// Primary says that this is the workload's first quantity, for which layers are estimated.
+	Primary bool
+	// ReportOnly says that the quantity is reported but not compared.
+	ReportOnly bool
 }
 
-// value is the trial's value of the quantity.
-func (c cells) value(t result.Trial) float64 {
-	v, _ := c.quantity.Of(t)
+// Value is the trial's value of the quantity.
+func (c Cells) Value(t result.Trial) float64 {
+	v, _ := c.Quantity.Of(t)
 	return v
 }
 
-// values gives an arm's values, one for each block, in the order of the blocks.
-func (c cells) values(arm string) []stats.Value {
+// Values gives an arm's values, one for each block, in the order of the blocks.
+func (c Cells) Values(arm string) []stats.Value {
 	var values []stats.Value
-	trials := c.byArm[arm]
+	trials := c.ByArm[arm]
 	for i := range trials {
-		v, _ := c.quantity.of(&trials[i])
+		v, _ := c.Quantity.of(&trials[i])
 		values = append(values, stats.Value{Block: trials[i].Block, Value: v})
 	}
 	return stats.PerBlock(values)
 }
 
-// rankedValues are what ranked and lack give for an arm.
+// rankedValues are what Ranked and lack give for an arm.
 type rankedValues struct {
 	values []stats.Value
 	lack   Lack
 }
 
 // valuesOf computes the ranked values of an arm, once.
-func (c cells) valuesOf(arm string) rankedValues {
+func (c Cells) valuesOf(arm string) rankedValues {
 	known, ok := c.known[arm]
 	if !ok {
-		values, missing, failed := c.ranking.each(c.attempts[arm])
-		known = rankedValues{stats.PerBlock(values), Lack{arm, missing, failed, len(c.attempts[arm])}}
+		values, missing, failed := c.Ranking.each(c.Attempts[arm])
+		known = rankedValues{stats.PerBlock(values), Lack{arm, missing, failed, len(c.Attempts[arm])}}
 		if c.known != nil {
 			c.known[arm] = known
 		}
@@ -62,14 +62,14 @@ func (c cells) valuesOf(arm string) rankedValues {
 	return known
 }
 
-// ranked gives the values for comparisons of an arm, including attempts that failed or lack the quantity.
-func (c cells) ranked(arm string) []stats.Value { return slices.Clone(c.valuesOf(arm).values) }
+// Ranked gives the values for comparisons of an arm, including attempts that failed or lack the quantity.
+func (c Cells) Ranked(arm string) []stats.Value { return slices.Clone(c.valuesOf(arm).values) }
 
-// tried are the trials of an arm.
-func (c cells) tried(arm string) Tried { return Tried{c.attempts[arm], c.good[arm]} }
+// Tried are the trials of an arm.
+func (c Cells) Tried(arm string) Tried { return Tried{c.Attempts[arm], c.Good[arm]} }
 
 // lack is how many attempts of an arm have no value.
-func (c cells) lack(arm string) Lack { return c.valuesOf(arm).lack }
+func (c Cells) lack(arm string) Lack { return c.valuesOf(arm).lack }
 
 // having gives the trials that have a quantity, without a copy if all do.
 func having(q Quantity, trials []result.Trial) []result.Trial {
@@ -85,7 +85,7 @@ func having(q Quantity, trials []result.Trial) []result.Trial {
 }
 
 // workloadCells groups a workload's trials by quantity and arm.
-func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []cells {
+func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []Cells {
 	attempts := attemptsByArm(trials, workload)
 	n := 0
 	for i := range trials {
@@ -112,59 +112,59 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 		}
 		byArm[arm] = append(byArm[arm], good[i])
 	}
-	var all []cells
-	add := func(q Quantity, c cells) {
-		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
-		c.good, c.attempts, c.ranking, c.known = byArm, attempts, NewRanking(q, good), map[string]rankedValues{}
+	var all []Cells
+	add := func(q Quantity, c Cells) {
+		c.Workload, c.Quantity, c.ByArm = workload, q, map[string][]result.Trial{}
+		c.Good, c.Attempts, c.Ranking, c.known = byArm, attempts, NewRanking(q, good), map[string]rankedValues{}
 		for arm, trials := range byArm {
 			if with := having(q, trials); len(with) > 0 {
-				c.byArm[arm] = with
+				c.ByArm[arm] = with
 			}
 		}
 		all = append(all, c)
 	}
 	for i, q := range quantities(e, good) {
-		add(q, cells{primary: i == 0})
+		add(q, Cells{Primary: i == 0})
 	}
 	for _, q := range Beside(good) {
-		add(q, cells{reportOnly: true})
+		add(q, Cells{ReportOnly: true})
 	}
 	return all
 }
 
-// tablesOf groups the trials of all workloads that are compared.
-func tablesOf(in Input) []cells {
+// Tables groups the trials of all workloads that are compared.
+func Tables(in Run) []Cells {
 	compared := proof.Compared(in.Experiment, in.Trials)
-	var tables []cells
+	var tables []Cells
 	for _, w := range in.Experiment.Workloads {
 		tables = append(tables, workloadCells(in.Experiment, compared, w.Name)...)
 	}
 	return tables
 }
 
-// singleTrials are the trials of all arms. Of the baseline there can be several in a block.
-func (c cells) singleTrials(e *experiment.Experiment) (trials []stats.Trial) {
+// SingleTrials are the trials of all arms. Of the baseline there can be several in a block.
+func (c Cells) SingleTrials(e *experiment.Experiment) (trials []stats.Trial) {
 	for _, arm := range e.Arms {
-		for _, t := range c.byArm[arm.Name] {
-			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+		for _, t := range c.ByArm[arm.Name] {
+			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.Value(t)})
 		}
 	}
 	return trials
 }
 
 // trialsOfDeployments gives the values of all arms for each deployment with enough blocks.
-func (c cells) trialsOfDeployments(e *experiment.Experiment) [][]stats.Trial {
+func (c Cells) trialsOfDeployments(e *experiment.Experiment) [][]stats.Trial {
 	var all [][]stats.Trial
 	var every []result.Trial
-	for _, trials := range c.byArm {
+	for _, trials := range c.ByArm {
 		every = append(every, trials...)
 	}
 	for _, n := range deploymentsOf(every) {
 		var on []stats.Trial
 		blocks := map[int]bool{}
 		for _, arm := range e.Arms {
-			for _, t := range onDeployment(c.byArm[arm.Name], n) {
-				on = append(on, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+			for _, t := range onDeployment(c.ByArm[arm.Name], n) {
+				on = append(on, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.Value(t)})
 				blocks[t.Block] = true
 			}
 		}

@@ -8,24 +8,24 @@ import (
 )
 
 // unprovedIn says whether an arm is not proved in the compared trials of a workload.
-func (c cells) unprovedIn(e *experiment.Experiment, name string) string {
+func (c Cells) unprovedIn(e *experiment.Experiment, name string) string {
 	arm, _ := e.Arm(name)
-	return proof.Of(arm, c.good[name]).Text()
+	return proof.Of(arm, c.Good[name]).Text()
 }
 
-// markUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
-func (f *Figures) markUnproved(e *experiment.Experiment, proofs []proof.ArmProof, tables []cells) {
+// MarkUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
+func (f *Figures) MarkUnproved(e *experiment.Experiment, proofs []proof.ArmProof, tables []Cells) {
 	if !e.HasExpectations() {
 		return
 	}
 	texts := map[string]map[string]string{} // by workload and arm
 	for _, c := range tables {
-		if texts[c.workload] != nil {
+		if texts[c.Workload] != nil {
 			continue
 		}
-		texts[c.workload] = map[string]string{}
+		texts[c.Workload] = map[string]string{}
 		for _, arm := range e.Arms {
-			texts[c.workload][arm.Name] = c.unprovedIn(e, arm.Name)
+			texts[c.Workload][arm.Name] = c.unprovedIn(e, arm.Name)
 		}
 	}
 	for i := range f.Comparisons {

@@ -57,7 +57,7 @@ func (m *made) with(arm string, w Measured, q Quantity, difference, low, high, l
 		m.figure(m.Baseline, w, q, level)
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = betterSide(c.Metric, c.Verdict)
+	c.Better = BetterSide(c.Metric, c.Verdict)
 	m.Comparisons = append(m.Comparisons, c)
 	return m
 }

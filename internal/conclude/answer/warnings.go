@@ -12,7 +12,7 @@ import (
 )
 
 // runWarnings gives the warnings about the run as a whole.
-func runWarnings(in Input, a Answer, tables []cells) []Warning {
+func runWarnings(in Input, a Answer, tables []Cells) []Warning {
 	var warnings []Warning
 	if in.State != "complete" && in.State != "" {
 		scheduled := 0

@@ -70,7 +70,7 @@ func From(path string, e *experiment.Experiment, aim *answer.Aim) (Forecast, err
 	if err != nil {
 		return Forecast{}, err
 	}
-	return Forecast{run: path, comparisons: answer.Foresee(in, e, aim)}, nil
+	return Forecast{run: path, comparisons: answer.Foresee(answer.Run{Experiment: in.Experiment, Trials: in.Trials}, e, aim)}, nil
 }
 
 // inputOf reads the trials of an earlier run.

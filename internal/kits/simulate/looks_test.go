@@ -94,7 +94,7 @@ func TestRunsUntilKnown(t *testing.T) {
 			block := 1
 			for ; block <= e.Schedule.Blocks; block++ {
 				some = upTo(trials, block)
-				if answer.Settled(answer.Input{Experiment: e, Trials: some, State: "running"}, aim) {
+				if answer.Settled(answer.Run{Experiment: e, Trials: some, AnyTime: true}, aim) {
 					break
 				}
 			}
