@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/tool"
 )
@@ -62,7 +62,7 @@ func (l lab) brief(text []byte, ttl time.Duration) ([]byte, *experiment.Experime
 	if err != nil {
 		return nil, nil, err
 	}
-	blocks := scalar(strconv.Itoa(max(1, answer.MinBlocks(e))))
+	blocks := scalar(strconv.Itoa(max(1, figures.MinBlocks(e))))
 	set(root, "schedule", &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("blocks"), blocks}})
 	return l.write(&document)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/tool"
 )
@@ -60,7 +60,7 @@ func TestBrief(t *testing.T) {
 						t.Errorf("%s expects nothing", arm.Name)
 					}
 				}
-				if e.Schedule.Blocks != answer.MinBlocks(e) || e.Schedule.DeploymentCount() != 1 {
+				if e.Schedule.Blocks != figures.MinBlocks(e) || e.Schedule.DeploymentCount() != 1 {
 					t.Errorf("the schedule is %+v", e.Schedule)
 				}
 				p := e.Provision

@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
@@ -80,8 +81,8 @@ func placed(a answer.Answer, arm, cloud string) error {
 // hasInterval says whether a figure of an arm and a workload has an interval. One end may be missing: a trial without
 // the figure, such as a stalled one, opens it on one side.
 func hasInterval(a answer.Answer, arm, workload string) bool {
-	return slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool {
+	return slices.ContainsFunc(a.Comparisons, func(c figures.Comparison) bool {
 		return c.Arm == arm && c.Workload == workload && c.Interval != nil &&
-			c.Unbounded != answer.UnboundedBoth
+			c.Unbounded != figures.UnboundedBoth
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
@@ -24,8 +25,8 @@ func anAnswer() (*answer.Answer, *experiment.Experiment) {
 	}
 	a := &answer.Answer{
 		Ran: answer.Ran{State: rundir.Complete},
-		Figures: answer.Figures{Comparisons: []answer.Comparison{
-			{Arm: "near", Workload: "rr", Interval: &answer.Bounds{1, 2}},
+		Figures: figures.Figures{Comparisons: []figures.Comparison{
+			{Arm: "near", Workload: "rr", Interval: &figures.Bounds{1, 2}},
 		}},
 	}
 	for _, arm := range e.Arms {

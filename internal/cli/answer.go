@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
@@ -28,7 +29,7 @@ func readAnswer(path string) (answer.Answer, error) {
 
 // readReport makes the answer of a run directory with the pooled quantiles, for which it reads all histograms. If aim
 // is not nil, the answer also says how many blocks find that difference.
-func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
+func readReport(path string, aim *figures.Aim) (answer.Answer, error) {
 	dir, trials, err := readTrials(path)
 	if err != nil {
 		return answer.Answer{}, err
@@ -57,7 +58,7 @@ func hostWarnings(m rundir.Manifest, trials []result.Trial) []answer.Warning {
 	return append(deploy.Warnings(m.Hosts, trials), environment.VersionWarnings(m.HostVersions)...)
 }
 
-func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {
+func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *figures.Aim) (answer.Answer, error) {
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,

@@ -10,6 +10,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
@@ -60,7 +61,7 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 			if err := watchNeedsPage(o, cmd); err != nil {
 				return err
 			}
-			if _, err := answer.ParseAim(b.resolve); err != nil {
+			if _, err := figures.ParseAim(b.resolve); err != nil {
 				return usagef("--resolve: %w", err)
 			}
 			return a.run(cmd.Context(), argumentOr(args, defaultExperiment), o)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/prose"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
@@ -81,7 +81,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 	d := &declared{
 		Name: e.Name, Question: e.Question, Baseline: e.Baseline,
 		Deployments: e.Schedule.Deployments,
-		Blocks:      e.Schedule.Blocks, MinBlocks: answer.MinBlocks(e), Repeats: e.Schedule.Repeats(),
+		Blocks:      e.Schedule.Blocks, MinBlocks: figures.MinBlocks(e), Repeats: e.Schedule.Repeats(),
 		Seed:        e.Schedule.Seed,
 		Unproved:    e.Unproved,
 		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: forecast.BlocksNeeded(e),

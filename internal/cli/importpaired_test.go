@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // turns writes a recorded output for each mean into a new directory: run-1.txt, run-2.txt, and so on.
@@ -47,11 +48,11 @@ func TestImportPaired(t *testing.T) {
 	}
 	paired := ask("--paired")
 	c := paired.Comparisons[0]
-	if !paired.Paired || paired.Blocks != 12 || c.Blocks != 12 || c.Verdict != answer.Higher ||
+	if !paired.Paired || paired.Blocks != 12 || c.Blocks != 12 || c.Verdict != figures.Higher ||
 		c.Interval == nil || c.Interval[1]-c.Interval[0] > 3e-6 {
 		t.Errorf("paired: %d blocks, %+v", paired.Blocks, c)
 	}
-	if c := ask().Comparisons[0]; c.Verdict != answer.NoDifference || c.Blocks != 0 {
+	if c := ask().Comparisons[0]; c.Verdict != figures.NoDifference || c.Blocks != 0 {
 		t.Errorf("not paired: %+v", c)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/recordings"
 )
@@ -208,7 +209,7 @@ func TestImportRunRefuses(t *testing.T) {
 			t.Error("no comparison is listed")
 		}
 		for _, c := range a.Comparisons {
-			if c.Difference != nil || c.Verdict != answer.NotComparable {
+			if c.Difference != nil || c.Verdict != figures.NotComparable {
 				t.Errorf("ping is compared with TCP: %+v", c)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 )
 
@@ -157,7 +157,7 @@ func (p *kubePlan) chooseBlocks() error {
 	if err != nil {
 		return err
 	}
-	if least := answer.MinBlocks(e); least > p.blocks {
+	if least := figures.MinBlocks(e); least > p.blocks {
 		p.notes = append(p.notes, fmt.Sprintf("samples: %d are too few to compare %d arms, which takes %d blocks: "+
 			"the file has the default number of blocks", p.blocks, len(p.arms), least))
 		p.blocks = 0

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/result"
 )
@@ -39,7 +39,7 @@ func differencesOf(w interim.Workload) []string {
 				strings.Repeat(" ", widestInterval-len(intervals[i])) + intervals[i]
 		case arm.Figure == nil || c == nil || !w.HasBaseline():
 			out[i] = "-"
-		case c.Verdict != answer.NotComparable:
+		case c.Verdict != figures.NotComparable:
 			out[i] = "too few blocks"
 		default:
 			out[i] = "not comparable"

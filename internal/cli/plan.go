@@ -7,7 +7,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/cloud/provider"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/deploy"
@@ -16,7 +16,7 @@ import (
 )
 
 // printPlan prints what a run would do: each command line, the order of trials, the forecast and the duration.
-func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast.Forecast) error {
+func (a *app) printPlan(r *execution.Run, aim *figures.Aim, expected forecast.Forecast) error {
 	plans, err := r.Plans()
 	if err != nil {
 		return err

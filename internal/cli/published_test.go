@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 var updateReadmes = flag.Bool("update-readmes", false, "write into the labs' README files what their commands print")
@@ -132,7 +133,7 @@ func checkPublished(t *testing.T, args []string, want map[string]float64) {
 		if !ok || c.Difference == nil || math.Abs(*c.Difference-difference) > tolerance {
 			t.Errorf("%s: %v, want %g", key, c.Difference, difference)
 		}
-		if c.Interval != nil || c.PValue != nil || c.Verdict != answer.SingleTrial ||
+		if c.Interval != nil || c.PValue != nil || c.Verdict != figures.SingleTrial ||
 			c.Reason != "one trial a side: no interval can be given" {
 			t.Errorf("%s: has more than the difference of one trial a side: %+v", key, c)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/show/export"
 	"nearfar/internal/show/page"
 	"nearfar/internal/show/report"
@@ -22,7 +22,7 @@ type reportOptions struct {
 	file   string
 	// resolve is the text of --resolve. aim is its value.
 	resolve string
-	aim     *answer.Aim
+	aim     *figures.Aim
 }
 
 // flags adds the flags. page is chartsPage or sidesPage.
@@ -43,7 +43,7 @@ func (o *reportOptions) readAim() (err error) {
 	if o.resolve == "" {
 		return nil
 	}
-	if o.aim, err = answer.ParseAim(o.resolve); err != nil {
+	if o.aim, err = figures.ParseAim(o.resolve); err != nil {
 		return usagef("--resolve: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -339,7 +340,7 @@ func (o *runOptions) forecast(e *experiment.Experiment) (forecast.Forecast, erro
 
 // refuseTooFewBlocks refuses to measure a schedule that cannot show any difference, except with --force.
 func refuseTooFewBlocks(e *experiment.Experiment, o runOptions) error {
-	ok, text := answer.Enough(e)
+	ok, text := figures.Enough(e)
 	if ok || o.dryRun || o.force {
 		return nil
 	}

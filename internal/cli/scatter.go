@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/history"
 )
@@ -38,7 +38,7 @@ func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.Scatter
 		histories[folder] = index
 	}
 	compared := []string{filepath.Base(c.Base.ID), filepath.Base(c.New.ID)}
-	return func(s *contrast.Side, arm, workload string, q answer.Quantity) stats.Scatter {
+	return func(s *contrast.Side, arm, workload string, q figures.Quantity) stats.Scatter {
 		return histories[filepath.Dir(s.ID)].Scatter(ctx, filepath.Base(s.ID), compared, history.Query{
 			Experiment: s.Experiment.Name, Machine: s.Machine, Arm: arm, Workload: workload,
 			Metric: q.Metric, Stat: q.Stat,

@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/execution"
@@ -17,7 +17,7 @@ func (o runOptions) endsBySelf(e *experiment.Experiment) error {
 	if o.until == "" {
 		return nil
 	}
-	aim, err := answer.ParseAim(o.until)
+	aim, err := figures.ParseAim(o.until)
 	switch {
 	case err != nil:
 		return usagef("--until: %w", err)
@@ -39,12 +39,12 @@ func untilKnown(r *execution.Run) error {
 	if m.Experiment.Schedule.Until == "" {
 		return nil
 	}
-	aim, err := answer.ParseAim(m.Experiment.Schedule.Until)
+	aim, err := figures.ParseAim(m.Experiment.Schedule.Until)
 	if err != nil {
 		return fmt.Errorf("the run's resolution: %w", err)
 	}
 	r.Until(func(trials []result.Trial) bool {
-		return answer.Settled(answer.Run{Experiment: m.Experiment, Trials: trials, AnyTime: true}, aim)
+		return figures.Settled(figures.Run{Experiment: m.Experiment, Trials: trials, AnyTime: true}, aim)
 	})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -107,7 +108,7 @@ func TestBaselinePredicts(t *testing.T) {
 			if c.Detectable != nil {
 				said[c.Name()] = append(said[c.Name()], *c.Detectable)
 			}
-			if c.Verdict == answer.Higher || c.Verdict == answer.Lower {
+			if c.Verdict == figures.Higher || c.Verdict == figures.Lower {
 				alarms++
 				t.Logf("run %d: %s of b is %s by %.3f us", run, c.Name(), c.Verdict, 1e6**c.Difference)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -183,13 +184,13 @@ func recorded(t *testing.T, dir, name string, started time.Time, micros float64,
 }
 
 // medianOf returns the figure of l2 in the answer that `nearfar report` prints.
-func medianOf(t *testing.T, run string) answer.Figure {
+func medianOf(t *testing.T, run string) figures.Figure {
 	t.Helper()
 	var a answer.Answer
 	if err := json.Unmarshal(nearfar(t, filepath.Dir(run), nil, "report", "-f", "json", run), &a); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(a.Arms, func(f answer.Figure) bool { return f.Arm == "l2" })
+	i := slices.IndexFunc(a.Arms, func(f figures.Figure) bool { return f.Arm == "l2" })
 	if i < 0 {
 		t.Fatalf("no figure of l2 in %s", run)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // burnVariable, if set, makes the test binary run burn.
@@ -120,7 +120,7 @@ schedule: {seed: %[2]d}
 `, duration, run))
 				alarm := false
 				for _, c := range a.Comparisons {
-					alarm = alarm || c.Verdict == answer.Higher || c.Verdict == answer.Lower
+					alarm = alarm || c.Verdict == figures.Higher || c.Verdict == figures.Lower
 				}
 				if alarm {
 					alarms++

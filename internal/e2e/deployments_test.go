@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/deploy"
@@ -114,7 +115,7 @@ func comparedDeployments(t *testing.T, seed uint64, brief bool) (*experiment.Exp
 	for attempt := 1; ; attempt++ {
 		e, trials := runDeployments(t, seed, brief)
 		c := answer.Make(answer.Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons[0]
-		if c.Verdict != answer.NotComparable {
+		if c.Verdict != figures.NotComparable {
 			return e, trials
 		}
 		if attempt == attempts {
@@ -182,7 +183,7 @@ func TestDeploymentsThatDifferRaiseNoAlarm(t *testing.T) {
 		differs := func(in answer.Input) bool {
 			a := answer.Make(in)
 			verdict := a.Comparisons[0].Verdict
-			if verdict != answer.Higher && verdict != answer.Lower && verdict != answer.NoDifference {
+			if verdict != figures.Higher && verdict != figures.Lower && verdict != figures.NoDifference {
 				t.Fatalf("run %d: %s", run, verdict)
 			}
 			if d := a.Comparisons[0].Deployments; d != nil {
@@ -195,7 +196,7 @@ func TestDeploymentsThatDifferRaiseNoAlarm(t *testing.T) {
 			} else {
 				t.Logf("run %d: %s with all blocks together", run, verdict)
 			}
-			return verdict != answer.NoDifference
+			return verdict != figures.NoDifference
 		}
 		if differs(answer.Input{Experiment: e, Trials: trials, State: "complete"}) {
 			alarms++

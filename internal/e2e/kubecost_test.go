@@ -15,6 +15,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/kits/kubetest"
 	"nearfar/internal/onhost/machine"
@@ -125,7 +126,7 @@ func (r *kubeRig) nodesCost(blocks int) {
 			t.Logf("%s: %d blocks are too few for an interval", workload, blocks)
 			continue
 		}
-		for what, c := range map[string]answer.Comparison{
+		for what, c := range map[string]figures.Comparison{
 			"a pod against a process": whole, "both in a pod's control groups, and without seccomp": like,
 		} {
 			t.Logf("%s, %s: %+.1f %% [%+.1f, %+.1f]", workload, what, 100**c.Relative, 100*c.RelativeInterval[0],
@@ -142,7 +143,7 @@ func (r *kubeRig) nodesCost(blocks int) {
 }
 
 // against compares two arms of a run with `nearfar compare`.
-func (r *kubeRig) against(a answer.Answer, baseline, arm, workload string) answer.Comparison {
+func (r *kubeRig) against(a answer.Answer, baseline, arm, workload string) figures.Comparison {
 	r.t.Helper()
 	side := func(arm string) string { return a.Run + ":" + arm + "/" + workload }
 	var compared answer.Answer
@@ -166,14 +167,15 @@ func (r *kubeRig) pathsCost(blocks int) {
 	for _, arm := range []string{"cluster-ip", "node-port", "vxlan"} {
 		for _, workload := range []string{"two-cpus", "one-cpu"} {
 			c := costOf(t, a, arm, workload)
-			if blocks >= enough && (c.Verdict == answer.Lower || workload == "one-cpu" && c.Verdict != answer.Higher) {
+			if blocks >= enough && (c.Verdict == figures.Lower ||
+				workload == "one-cpu" && c.Verdict != figures.Higher) {
 				t.Errorf("%s, %s: not slower than the nodes' network: %s %v", arm, workload, c.Verdict, c.Interval)
 			}
 		}
 	}
-	must := func(layer, workload, verdict string, interval answer.Interval) {
+	must := func(layer, workload, verdict string, interval figures.Interval) {
 		switch {
-		case verdict == answer.Higher:
+		case verdict == figures.Higher:
 		case blocks < enough:
 			t.Logf("%s, %s: not found with %d blocks, and must be with %d", layer, workload, blocks, enough)
 		default:
@@ -198,22 +200,22 @@ func (r *kubeRig) pathsCost(blocks int) {
 }
 
 // costOf is the comparison of an arm's round trip with the baseline's.
-func costOf(t *testing.T, a answer.Answer, arm, workload string) answer.Comparison {
+func costOf(t *testing.T, a answer.Answer, arm, workload string) figures.Comparison {
 	t.Helper()
-	return find(t, a.Comparisons, "comparison of "+arm+" in "+workload, func(c answer.Comparison) bool {
+	return find(t, a.Comparisons, "comparison of "+arm+" in "+workload, func(c figures.Comparison) bool {
 		return c.Arm == arm && c.Workload == workload && isMedianRTT(c.Quantity)
 	})
 }
 
 // layerOf is the cost of a layer in the round trip.
-func layerOf(t *testing.T, a answer.Answer, layer, workload string) answer.Layer {
+func layerOf(t *testing.T, a answer.Answer, layer, workload string) figures.Layer {
 	t.Helper()
-	return find(t, a.Layers, "layer "+layer+" in "+workload, func(l answer.Layer) bool {
+	return find(t, a.Layers, "layer "+layer+" in "+workload, func(l figures.Layer) bool {
 		return l.Layer == layer && l.Workload == workload && isMedianRTT(l.Quantity)
 	})
 }
 
-func isMedianRTT(q answer.Quantity) bool { return q.Metric == "rtt" && q.Stat == "p50" }
+func isMedianRTT(q figures.Quantity) bool { return q.Metric == "rtt" && q.Stat == "p50" }
 
 // find finds the first element that is wanted. The test fails if there is none.
 func find[T any](t *testing.T, all []T, what string, wanted func(T) bool) T {
@@ -239,7 +241,7 @@ func (r *kubeRig) logCosts(a answer.Answer) {
 			continue
 		}
 		more := ""
-		if c.Verdict == answer.NoDifference && c.BlocksNeeded != nil {
+		if c.Verdict == figures.NoDifference && c.BlocksNeeded != nil {
 			more = fmt.Sprintf("; %d more blocks would find it", *c.BlocksNeeded)
 		}
 		r.t.Logf("%-8s %-11s %s %+.2f us [%+.2f, %+.2f], finds %s%s", c.Workload, c.Arm, c.Verdict, 1e6**c.Difference,
@@ -250,7 +252,7 @@ func (r *kubeRig) logCosts(a answer.Answer) {
 			continue
 		}
 		more := ""
-		if l.Verdict == answer.NoDifference && l.Detectable != nil {
+		if l.Verdict == figures.NoDifference && l.Detectable != nil {
 			// The scatter of a median falls with the root of the number of blocks.
 			times := *l.Detectable / l.Cost
 			more = fmt.Sprintf("; about %.0f times the blocks would find it", math.Ceil(times*times))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/kits/kubetest"
 )
 
@@ -98,7 +99,7 @@ func TestNearAndFar(t *testing.T) {
 			}
 			t.Logf("far - near: %.1f us [%.1f, %.1f], want %.1f", 1e6**c.Difference, 1e6*c.Interval[0],
 				1e6*c.Interval[1], 1e6*truth)
-			if c.Verdict != answer.Higher || c.Interval[1] < (1-share)*truth || c.Interval[0] > (1+share)*truth {
+			if c.Verdict != figures.Higher || c.Interval[1] < (1-share)*truth || c.Interval[0] > (1+share)*truth {
 				wrong = append(wrong, fmt.Sprintf("%s: [%g, %g], want %g", c.Verdict, c.Interval[0], c.Interval[1],
 					truth))
 			}

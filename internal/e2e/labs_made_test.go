@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -213,7 +214,7 @@ func shortened(text, length string) string {
 func lacks(e *experiment.Experiment, a answer.Answer) (lacking []string) {
 	for _, arm := range e.Arms {
 		for _, w := range e.Workloads {
-			if !slices.ContainsFunc(a.Arms, func(f answer.Figure) bool {
+			if !slices.ContainsFunc(a.Arms, func(f figures.Figure) bool {
 				return f.Arm == arm.Name && f.Workload == w.Name && f.Trials == e.TrialsOf(arm.Name)
 			}) {
 				lacking = append(lacking, w.Name+" of "+arm.Name)

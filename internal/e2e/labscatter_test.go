@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -49,7 +49,7 @@ schedule: {deployments: %d, blocks: 30}
 	// On a busy machine most of it comes from the trials, and the interval of what labs scatter by begins at 0.
 	if i := c.Deployments.BetweenInterval; i == nil {
 		t.Log("how much of it comes from the labs is not known")
-	} else if t.Logf("of which labs scatter by %.0f to %.0f ns", 1e9*i[0], 1e9*i[1]); i[0] > answer.LabScatter {
-		t.Errorf("equal labs surely scatter by more than %.0f ns", 1e9*answer.LabScatter)
+	} else if t.Logf("of which labs scatter by %.0f to %.0f ns", 1e9*i[0], 1e9*i[1]); i[0] > figures.LabScatter {
+		t.Errorf("equal labs surely scatter by more than %.0f ns", 1e9*figures.LabScatter)
 	}
 }

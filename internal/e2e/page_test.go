@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/show/page/pagetest"
 )
 
@@ -57,7 +58,7 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 					continue
 				}
 				for _, series := range c.Series {
-					i := slices.IndexFunc(a.Arms, func(f answer.Figure) bool {
+					i := slices.IndexFunc(a.Arms, func(f figures.Figure) bool {
 						q := s.Quantity
 						return f.Arm == series.Name && f.Workload == s.Workload &&
 							f.Metric == q.Metric && f.Stat == q.Stat

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -250,7 +251,7 @@ func TestMachinesAreMadeAnewForDeployments(t *testing.T) {
 	r.otherMachines(machines, 1, 2, 3)
 	a := r.answered(done)
 	c := a.Comparisons[0]
-	if c.About != answer.AboutConfiguration || c.Deployments == nil || c.Deployments.Used != 3 {
+	if c.About != figures.AboutConfiguration || c.Deployments == nil || c.Deployments.Used != 3 {
 		t.Errorf("the comparison is about %s: %+v", c.About, c.Deployments)
 	}
 	for _, code := range []string{"same-machines", "machines-unknown", "deployments-made-differently"} {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -58,7 +58,7 @@ schedule: {blocks: 7, seed: %d}
 			}
 			t.Logf("run %d, %s: %+.3f us, %s; detectable: %.3f us",
 				run, c.Stat, *c.Difference*1e6, c.Verdict, *c.Detectable*1e6)
-			alarm = alarm || c.Verdict != answer.NoDifference
+			alarm = alarm || c.Verdict != figures.NoDifference
 		}
 		h, n := signs(trials(t, a), "a", "b")
 		higher, pairs = higher+h, pairs+n

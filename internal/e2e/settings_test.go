@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -92,7 +93,7 @@ func TestCongestionLab(t *testing.T) {
 	}
 	t.Log(a.Verdict)
 	said := strings.Contains(a.Headline, "ith bbr, goodput is ")
-	if other == "bbr" && (c.Verdict != answer.Higher || !said) {
+	if other == "bbr" && (c.Verdict != figures.Higher || !said) {
 		t.Errorf("%s: %+v", a.Verdict, c)
 	}
 	hosts := hostsOf(t, a)

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -304,4 +305,4 @@ func TestServe(t *testing.T) {
 
 // withoutPooled ignores the pooled percentiles: the pages show running runs and do not read the histograms that these
 // need.
-func withoutPooled() cmp.Option { return cmpopts.IgnoreFields(answer.Figure{}, "Pooled") }
+func withoutPooled() cmp.Option { return cmpopts.IgnoreFields(figures.Figure{}, "Pooled") }

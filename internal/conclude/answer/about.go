@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -12,14 +13,14 @@ const TextThisDeployment = "This is about these machines: they were deployed onc
 
 // AboutText says in a sentence what the comparisons of a run apply to, with a space before it; empty if there is
 // nothing to say.
-func AboutText(comparisons []Comparison) string {
+func AboutText(comparisons []figures.Comparison) string {
 	most := 0
 	var labs []string
 	for _, c := range comparisons {
 		switch {
-		case c.About == AboutTheseLabs && !slices.Contains(labs, c.Arm):
+		case c.About == figures.AboutTheseLabs && !slices.Contains(labs, c.Arm):
 			labs = append(labs, c.Arm)
-		case c.About == AboutThisDeployment && c.Difference != nil:
+		case c.About == figures.AboutThisDeployment && c.Difference != nil:
 			return " " + TextThisDeployment
 		case c.Deployments != nil:
 			most = max(most, c.Deployments.Used)
@@ -38,5 +39,5 @@ func AboutText(comparisons []Comparison) string {
 func textTheseLabs(arms []string) string {
 	named := more(arms[:min(len(arms), mostNamed)], len(arms))
 	return fmt.Sprintf("For %s this is about these labs: equal labs that are made anew differ by up to %s.", named,
-		result.Roughly(LabScatter, result.Seconds))
+		result.Roughly(figures.LabScatter, result.Seconds))
 }

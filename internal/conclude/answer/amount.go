@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -19,7 +20,7 @@ const supported = 2
 
 // roundingOf writes a figure so that half of its interval has one or two significant digits: further digits of the
 // figure are not known. A figure without an interval has two itself.
-func roundingOf(q Quantity, value float64, i Interval) rounding {
+func roundingOf(q figures.Quantity, value float64, i figures.Interval) rounding {
 	values := []float64{value}
 	if i != nil {
 		for _, end := range i {
@@ -50,13 +51,13 @@ func roundingOf(q Quantity, value float64, i Interval) rounding {
 const mantissa = 35.5
 
 // halfOf is half of the interval's width, or the distance to its only bound.
-func halfOf(value float64, i Interval) float64 {
+func halfOf(value float64, i figures.Interval) float64 {
 	switch i.Unbounded() {
 	case "":
 		return (i[1] - i[0]) / 2
-	case UnboundedAbove:
+	case figures.UnboundedAbove:
 		return math.Abs(value - i[0])
-	case UnboundedBelow:
+	case figures.UnboundedBelow:
 		return math.Abs(i[1] - value)
 	}
 	return math.Abs(value)
@@ -77,7 +78,7 @@ const points = "percentage points"
 func unscaled() result.Scale { return result.Scale{Factor: 1} }
 
 // scaleInWords is the scale of a sentence: shares are percentage points.
-func scaleInWords(q Quantity, values []float64) result.Scale {
+func scaleInWords(q figures.Quantity, values []float64) result.Scale {
 	if q.Metric == result.Loss || q.Metric == MetricFailures {
 		return result.Scale{Factor: 0.01, Unit: points}
 	}
@@ -148,7 +149,7 @@ func (r rounding) with(number string) string {
 func (r rounding) size(v float64) string { return r.with(r.number(math.Abs(v))) }
 
 // between writes an interval: "24 to 193 us". A negative is one of a difference downwards, whose size counts then.
-func (r rounding) between(i Interval, down bool) string {
+func (r rounding) between(i figures.Interval, down bool) string {
 	low, high := i[0], i[1]
 	if down {
 		low, high = -i[1], -i[0]
@@ -173,7 +174,7 @@ func (r rounding) between(i Interval, down bool) string {
 }
 
 // percent writes a share with at most two significant digits, and no more than its interval supports: "19 %".
-func percent(share float64, i Interval) string {
+func percent(share float64, i figures.Interval) string {
 	value := 100 * math.Abs(share)
 	decimals := decimalsOf(value, supported)
 	if i != nil && i.Unbounded() == "" {

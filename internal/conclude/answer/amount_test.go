@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -24,19 +25,19 @@ func TestDigitsThatTheIntervalSupports(t *testing.T) {
 		{1e-6, 1e-6, 1e-6, "1.0 us", "1.0 to 1.0 us"},
 		{1e-6, math.Inf(-1), math.Inf(1), "1.0 us", ""},
 	} {
-		i := &Bounds{c.low, c.high}
-		r := roundingOf(Quantity{Unit: result.Seconds}, c.value, i)
+		i := &figures.Bounds{c.low, c.high}
+		r := roundingOf(figures.Quantity{Unit: result.Seconds}, c.value, i)
 		if size, between := r.size(c.value), r.between(i, false); size != c.size || between != c.between {
 			t.Errorf("%g: %q, %q, want %q, %q", c.value, size, between, c.size, c.between)
 		}
 	}
-	r := roundingOf(Quantity{Unit: result.PerSecond}, 412345, &Bounds{390000, 440000})
+	r := roundingOf(figures.Quantity{Unit: result.PerSecond}, 412345, &figures.Bounds{390000, 440000})
 	if got := r.size(412345); got != "412,000/s" {
 		t.Error(got)
 	}
 	for got, want := range map[string]string{
-		percent(.4, &Bounds{.05, 30}): "40 %", percent(.187, &Bounds{.08, .31}): "19 %",
-		percent(-.0042, nil): "0.42 %", percent(1.8, &Bounds{.9, 40}): "200 %",
+		percent(.4, &figures.Bounds{.05, 30}): "40 %", percent(.187, &figures.Bounds{.08, .31}): "19 %",
+		percent(-.0042, nil): "0.42 %", percent(1.8, &figures.Bounds{.9, 40}): "200 %",
 		ratio(2): "3.0", ratio(11): "12", ratio(1.5): "2.5",
 	} {
 		if got != want {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -18,7 +19,7 @@ type Answer struct {
 	Question string `json:"question"`
 	Words
 	Ran
-	Figures
+	figures.Figures
 	Warnings []Warning `json:"warnings"`
 	// Environment describes the machines of a run.
 	Environment *environment.Environment `json:"ground,omitempty"`
@@ -61,7 +62,7 @@ type Ran struct {
 	Failed int `json:"failed"`
 	// Dependence describes how much the differences of all comparisons together depend on those of the blocks before;
 	// its Counted is the number of blocks. Null without blocks, or with fewer than 10.
-	Dependence *Dependence `json:"dependence,omitempty"`
+	Dependence *figures.Dependence `json:"dependence,omitempty"`
 	// AnyTime says that intervals, p-values and verdicts hold at any number of blocks: the run goes on, was stopped, or
 	// ended by itself when it knew enough.
 	AnyTime bool `json:"any_time,omitempty"`
@@ -89,8 +90,8 @@ type Noise struct {
 
 // Compared are the parts of an answer about two sides. They are set by `compare`.
 type Compared struct {
-	Sources       []Source       `json:"sources,omitempty"`
-	Distributions []Distribution `json:"distributions,omitempty"`
+	Sources       []Source               `json:"sources,omitempty"`
+	Distributions []figures.Distribution `json:"distributions,omitempty"`
 }
 
 // Settings are what an arm sets, and the path of its lab if not all arms have the same.
@@ -133,7 +134,7 @@ type Input struct {
 	// Hosts describes the hosts, as in the run directory.
 	Hosts json.RawMessage
 	// Resolve is the difference that the user asks about; nil for none.
-	Resolve *Aim
+	Resolve *figures.Aim
 	// Earlier is the Earlier of the answer; nil for none.
 	Earlier *Earlier
 	// Warnings come from the code that made the hosts.

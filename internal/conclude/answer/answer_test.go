@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -66,7 +67,7 @@ func TestLayersAndDifferencesAreFound(t *testing.T) {
 		}
 	}
 	for _, c := range a.Comparisons {
-		if c.Verdict != Higher || c.Better != "baseline" || c.Interval == nil || c.Detectable == nil {
+		if c.Verdict != figures.Higher || c.Better != "baseline" || c.Interval == nil || c.Detectable == nil {
 			t.Errorf("%s: %+v", c.Arm, c)
 		}
 	}
@@ -89,7 +90,7 @@ func TestNoDifferenceStatesTheSmallestThatCouldHaveBeenSeen(t *testing.T) {
 	e := overlay(12)
 	a := Make(Input{Experiment: e, Trials: model(e, nil, 5e-8), State: "complete"})
 	for _, c := range a.Comparisons {
-		if c.Verdict != NoDifference || c.Detectable == nil || *c.Detectable <= 0 {
+		if c.Verdict != figures.NoDifference || c.Detectable == nil || *c.Detectable <= 0 {
 			t.Errorf("%s: %+v", c.Arm, c)
 		}
 	}
@@ -109,11 +110,12 @@ func TestDifferentDefinitionsAreRefused(t *testing.T) {
 	}
 	for _, c := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons {
 		if c.Arm == "vxlan" {
-			if c.Verdict != NotComparable || !strings.Contains(c.Reason, "definition: smoothed-rtt against rtt") ||
+			if c.Verdict != figures.NotComparable || !strings.Contains(c.Reason,
+				"definition: smoothed-rtt against rtt") ||
 				c.Difference != nil {
 				t.Errorf("%+v", c)
 			}
-		} else if c.Verdict != Higher {
+		} else if c.Verdict != figures.Higher {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -182,7 +184,7 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 			t.Errorf("verdict %q", a.Verdict)
 		}
 		for _, c := range a.Comparisons {
-			if c.Verdict == Higher || c.Verdict == Lower {
+			if c.Verdict == figures.Higher || c.Verdict == figures.Lower {
 				t.Errorf("%d trials: 3 blocks cannot show that %s is %s", n, c.Arm, c.Verdict)
 			}
 		}
@@ -234,17 +236,17 @@ func TestQuantities(t *testing.T) {
 			"goodput of the background"},
 		{"nothing", nil, "", ""},
 	} {
-		names := func(of []Quantity) string {
+		names := func(of []figures.Quantity) string {
 			var all []string
 			for _, q := range of {
 				all = append(all, q.Name())
 			}
 			return list(all)
 		}
-		if got := names(Quantities(c.trials)); got != c.want {
+		if got := names(figures.Quantities(c.trials)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if got := names(Beside(c.trials)); got != c.beside {
+		if got := names(figures.Beside(c.trials)); got != c.beside {
 			t.Errorf("%s: beside it %s, want %s", c.name, got, c.beside)
 		}
 	}
@@ -262,17 +264,17 @@ func TestBackgroundIsReportedAndNotCompared(t *testing.T) {
 				Scope: result.Background})
 	}
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	figures := 0
+	beside := 0
 	for _, f := range a.Arms {
 		if f.Scope == result.Background {
-			figures++
+			beside++
 			if f.Metric != result.Goodput || f.Median < 9e7 || f.Trials != 12 {
 				t.Errorf("%+v", f)
 			}
 		}
 	}
-	if figures != len(e.Arms) {
-		t.Errorf("%d figures of the background, want one for each arm", figures)
+	if beside != len(e.Arms) {
+		t.Errorf("%d figures of the background, want one for each arm", beside)
 	}
 	if len(a.Comparisons) != len(plain.Comparisons) || *a.Comparisons[0].PValue != *plain.Comparisons[0].PValue ||
 		a.Verdict != plain.Verdict {
@@ -290,7 +292,7 @@ func TestDifferentLoadsAreRefused(t *testing.T) {
 		}
 	}
 	for _, c := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons {
-		if refused := c.Verdict == NotComparable; refused != (c.Arm == "vxlan") {
+		if refused := c.Verdict == figures.NotComparable; refused != (c.Arm == "vxlan") {
 			t.Errorf("%+v", c)
 		} else if want := "offered load: constant 2000/s:2s against constant 1000/s:2s"; refused && c.Reason != want {
 			t.Errorf("reason %q, want %q", c.Reason, want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -17,12 +18,12 @@ type Bounded struct {
 	Workload Measured
 	// Several says that other workloads were measured too.
 	Several bool
-	Quantity
+	figures.Quantity
 	// Relative says that Figure, Interval and Bound are shares of the baseline, Value that they are the arm's own
 	// figure, not a difference.
 	Relative, Value bool
 	Figure          *float64
-	Interval        Interval
+	Interval        figures.Interval
 	Bound           float64
 	// Reason says why there is no figure.
 	Reason string
@@ -48,8 +49,8 @@ func (j Bounded) Headline(sides Sides) string {
 	verb, direction := w.verb(*j.Figure > 0)
 	r := roundingOf(j.Quantity, *j.Figure, j.Interval)
 	if j.Relative {
-		r = roundingOf(Quantity{Unit: "%"}, 100**j.Figure,
-			&Bounds{100 * j.Interval[0], 100 * j.Interval[1]})
+		r = roundingOf(figures.Quantity{Unit: "%"}, 100**j.Figure,
+			&figures.Bounds{100 * j.Interval[0], 100 * j.Interval[1]})
 		r.scale = result.Scale{Factor: 0.01, Unit: "%"}
 	}
 	start := part{text: uncapital(sides.With) + ", " + t.where(f) + " " + verb + " "}

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // MostWords is how many words the first line of an answer may have.
@@ -231,7 +232,7 @@ func (t teller) failures(f Finding) []part {
 // surelyWorse is about an arm of which so many trials have no figure that there is no difference to give.
 func (t teller) surelyWorse(f Finding) []part {
 	w := t.words(f)
-	_, direction := w.verb(f.Verdict == Higher)
+	_, direction := w.verb(f.Verdict == figures.Higher)
 	verb := "is"
 	if w.plural {
 		verb = "are"
@@ -268,13 +269,13 @@ func (t teller) layer(f Finding) []part {
 func (t teller) same(these []Finding, headline bool) []part {
 	first, w := these[0], t.words(these[0])
 	bound, known := 0.0, false
-	hull := Bounds{math.Inf(1), math.Inf(-1)}
+	hull := figures.Bounds{math.Inf(1), math.Inf(-1)}
 	for _, f := range these {
 		if f.Detectable != nil {
 			bound, known = max(bound, *f.Detectable), true
 		}
 		if f.Interval != nil {
-			hull = Bounds{min(hull[0], f.Interval[0]), max(hull[1], f.Interval[1])}
+			hull = figures.Bounds{min(hull[0], f.Interval[0]), max(hull[1], f.Interval[1])}
 		}
 	}
 	if hull[0] <= hull[1] {
@@ -402,11 +403,11 @@ func (t teller) tooFew(these []Finding) []part {
 	}
 	unit := "blocks"
 	switch f.Verdict {
-	case FewDeployments:
+	case figures.FewDeployments:
 		unit = "deployments"
-	case FewTrials:
+	case figures.FewTrials:
 		unit = "trials"
-	case FewRuns:
+	case figures.FewRuns:
 		unit = "runs"
 	}
 	return []part{always("No answer yet: too few " + unit + " to tell whether " + t.where(f) + " differs "),

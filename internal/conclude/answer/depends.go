@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // tooDependent says whether the verdict of a run may claim nothing, because its blocks surely depend on each other and
 // are too few to allow for it. Arms of a lab share a machine, and with it what lasts several blocks: there a sign of
 // dependence is a chance of 1 in 40, and the warning suffices.
 func tooDependent(a Answer) bool {
-	return a.Dependence.Found() && slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
-		return c.About == AboutThisDeployment && c.Blocks < stats.FewestCorrected
+	return a.Dependence.Found() && slices.ContainsFunc(a.Comparisons, func(c figures.Comparison) bool {
+		return c.About == figures.AboutThisDeployment && c.Blocks < stats.FewestCorrected
 	})
 }
 
@@ -32,7 +33,7 @@ func assumesText(a Answer) string {
 		return text + "."
 	}
 	for _, c := range a.Comparisons {
-		if c.About == AboutThisDeployment && c.Difference != nil {
+		if c.About == figures.AboutThisDeployment && c.Difference != nil {
 			return " " + TextIndependent
 		}
 	}
@@ -40,7 +41,7 @@ func assumesText(a Answer) string {
 }
 
 // dependWarning warns of a run whose blocks depend on each other.
-func dependWarning(d *Dependence) []Warning {
+func dependWarning(d *figures.Dependence) []Warning {
 	if !d.Found() {
 		return nil
 	}
@@ -52,8 +53,8 @@ func dependWarning(d *Dependence) []Warning {
 // dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning for
 // each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
 // its interval.
-func dependent(together *Dependence, comparisons []Comparison) []Warning {
-	var tested []Comparison
+func dependent(together *figures.Dependence, comparisons []figures.Comparison) []Warning {
+	var tested []figures.Comparison
 	var raw []float64
 	for _, c := range comparisons {
 		if c.Dependence != nil {
@@ -63,7 +64,7 @@ func dependent(together *Dependence, comparisons []Comparison) []Warning {
 	}
 	var warnings []Warning
 	arms := map[string][]string{}
-	first := map[string]Comparison{}
+	first := map[string]figures.Comparison{}
 	var order []string
 	for i, p := range stats.Holm(raw) {
 		if p > stats.Alpha/2 { // the other half is the test of all comparisons together

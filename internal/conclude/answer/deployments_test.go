@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -55,7 +56,7 @@ func TestDeploymentsThatDifferAreNoEffect(t *testing.T) {
 	in := deployedInput(8, 6e-6, 4e-6, 0.9e-6)
 	a := Make(in)
 	c := a.Comparisons[0]
-	if c.Verdict != NoDifference || c.About != AboutConfiguration || c.Deployments == nil {
+	if c.Verdict != figures.NoDifference || c.About != figures.AboutConfiguration || c.Deployments == nil {
 		t.Fatalf("%+v", c)
 	}
 	d := c.Deployments
@@ -66,7 +67,7 @@ func TestDeploymentsThatDifferAreNoEffect(t *testing.T) {
 		*d.Needed < 1 {
 		t.Errorf("between %v, within %v, share %v, needed %v", *d.Between, *d.Within, *d.Share, d.Needed)
 	}
-	if len(d.Plans) < 2 || d.Plans[0].Kind != PlanDeployments || d.Plans[0].Blocks != 8 {
+	if len(d.Plans) < 2 || d.Plans[0].Kind != figures.PlanDeployments || d.Plans[0].Blocks != 8 {
 		t.Errorf("plans %+v", d.Plans)
 	}
 	// 20 s for a deployment, and 2 s for a block of two trials.
@@ -86,14 +87,14 @@ func TestDeploymentsThatDifferAreNoEffect(t *testing.T) {
 	}
 	in.Experiment.Schedule.Deployments = 0
 	in.Experiment.Schedule.Blocks = 24
-	if naive := Make(in).Comparisons[0]; naive.Verdict != Higher {
+	if naive := Make(in).Comparisons[0]; naive.Verdict != figures.Higher {
 		t.Errorf("all blocks together: %s", naive.Verdict)
 	}
 }
 
 func TestEffectOverDeployments(t *testing.T) {
 	a := Make(deployedInput(8, 6e-6, 5e-6, 5.5e-6, 6.5e-6))
-	if c := a.Comparisons[0]; c.Verdict != Higher || c.Better != "baseline" || *c.Relative < 0.04 ||
+	if c := a.Comparisons[0]; c.Verdict != figures.Higher || c.Better != "baseline" || *c.Relative < 0.04 ||
 		*c.Relative > 0.08 {
 		t.Errorf("%+v", c)
 	}
@@ -112,14 +113,14 @@ func TestDeploymentsWithTooFewBlocks(t *testing.T) {
 		verdict string
 		codes   []string
 	}{
-		{2*16 + 6, Higher, []string{"deployment-left-out"}},
-		{16 + 6, FewDeployments, []string{"deployment-left-out", "too-few-deployments"}},
-		{16, FewDeployments, []string{"too-few-deployments"}},
+		{2*16 + 6, figures.Higher, []string{"deployment-left-out"}},
+		{16 + 6, figures.FewDeployments, []string{"deployment-left-out", "too-few-deployments"}},
+		{16, figures.FewDeployments, []string{"too-few-deployments"}},
 	} {
 		early := in
 		early.Trials = in.Trials[:c.trials]
 		a := Make(early)
-		if got := a.Comparisons[0]; got.Verdict != c.verdict && c.verdict != Higher {
+		if got := a.Comparisons[0]; got.Verdict != c.verdict && c.verdict != figures.Higher {
 			t.Errorf("%d trials: %s, %s", c.trials, got.Verdict, got.Reason)
 		}
 		for _, code := range []string{"deployment-left-out", "too-few-deployments"} {
@@ -128,7 +129,7 @@ func TestDeploymentsWithTooFewBlocks(t *testing.T) {
 			}
 		}
 		said := strings.Contains(a.Verdict, "too few deployments")
-		if c.verdict == FewDeployments && (a.Comparisons[0].Interval != nil || !said) {
+		if c.verdict == figures.FewDeployments && (a.Comparisons[0].Interval != nil || !said) {
 			t.Errorf("%d trials: %s", c.trials, a.Verdict)
 		}
 	}
@@ -150,7 +151,7 @@ func TestLayersOverDeployments(t *testing.T) {
 		}
 	}
 	a := Make(in)
-	if len(a.Layers) != 1 || a.Layers[0].Verdict != NoDifference || a.Layers[0].Interval == nil {
+	if len(a.Layers) != 1 || a.Layers[0].Verdict != figures.NoDifference || a.Layers[0].Interval == nil {
 		t.Fatalf("%+v", a.Layers)
 	}
 	if i := a.Layers[0].Interval; i[0] > 0 || i[1] < 8e-6 {
@@ -168,8 +169,8 @@ func TestVerdictOfOneDeployment(t *testing.T) {
 		set  func(*experiment.Arm)
 		want string
 	}{
-		{"hosts", func(a *experiment.Arm) { a.Client, a.Server = "x", "y" }, AboutThisDeployment},
-		{"pods", func(a *experiment.Arm) { a.Kubernetes = &experiment.Kubernetes{} }, AboutThisDeployment},
+		{"hosts", func(a *experiment.Arm) { a.Client, a.Server = "x", "y" }, figures.AboutThisDeployment},
+		{"pods", func(a *experiment.Arm) { a.Kubernetes = &experiment.Kubernetes{} }, figures.AboutThisDeployment},
 		{"labs", func(a *experiment.Arm) { a.Lab = &experiment.Lab{} }, ""},
 	} {
 		in := deployedInput(12, 6e-6)
@@ -181,7 +182,7 @@ func TestVerdictOfOneDeployment(t *testing.T) {
 			in.Trials[i].Deployment = 0
 		}
 		a := Make(in)
-		if got := a.Comparisons[0]; got.Verdict != Higher || got.About != c.want {
+		if got := a.Comparisons[0]; got.Verdict != figures.Higher || got.About != c.want {
 			t.Errorf("%s: %s, about %q", c.name, got.Verdict, got.About)
 		}
 		if said := strings.Contains(a.Verdict, "these machines"); said != (c.want != "") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
@@ -80,7 +81,7 @@ func TestOneBadTrialOfTheBaselineChangesNoVerdict(t *testing.T) {
 				t.Fatalf("%d comparisons, want 14", len(a.Comparisons))
 			}
 			for _, c := range a.Comparisons {
-				if c.Verdict != Higher || c.Family != 7 {
+				if c.Verdict != figures.Higher || c.Family != 7 {
 					t.Errorf("%s, the baseline %d times a block: %s %s is %s in a family of %d", name, repeats, c.Arm,
 						c.Name(), c.Verdict, c.Family)
 				}
@@ -153,7 +154,7 @@ func TestVerdictThatOneBlockDecides(t *testing.T) {
 	}
 	// One block contradicts, and keeps the others from being a difference. That happens to every third pair of equal
 	// arms, and is no reason to measure more.
-	if c := a.Comparisons[0]; len(said) != 0 || c.Verdict != NoDifference || c.OneBlock != nil {
+	if c := a.Comparisons[0]; len(said) != 0 || c.Verdict != figures.NoDifference || c.OneBlock != nil {
 		t.Errorf("warnings %q, %+v", said, c)
 	}
 	e.Schedule.Blocks = 6
@@ -175,8 +176,8 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 	e := eight(t)
 	e.Schedule.Blocks = 10
 	trials := rounds(e, 0)
-	aim := func(text string) *Aim {
-		a, err := ParseAim(text)
+	aim := func(text string) *figures.Aim {
+		a, err := figures.ParseAim(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,14 +198,14 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 		t.Errorf("a rate is resolved in a time: %+v", r)
 	}
 	for _, text := range []string{"", "5", "-5%", "0%", "NaN%", "0us", "x"} {
-		if a, err := ParseAim(text); err == nil {
+		if a, err := figures.ParseAim(text); err == nil {
 			t.Errorf("%q is read as %+v", text, a)
 		}
 	}
 
 	plan := *e
 	plan.Schedule.Blocks = 40
-	forecasts := Foresee(Run{Experiment: e, Trials: trials}, &plan, aim("5%"))
+	forecasts := figures.Foresee(figures.Run{Experiment: e, Trials: trials}, &plan, aim("5%"))
 	if len(forecasts) != 14 {
 		t.Fatalf("%d forecasts, want 14", len(forecasts))
 	}
@@ -214,7 +215,8 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 		}
 	}
 	plan.Schedule.Blocks = 8
-	if f := Foresee(Run{Experiment: e, Trials: trials}, &plan, nil)[0]; f.Detectable != nil || f.Resolve != nil {
+	if f := figures.Foresee(figures.Run{Experiment: e, Trials: trials}, &plan, nil)[0]; f.Detectable != nil ||
+		f.Resolve != nil {
 		t.Errorf("8 blocks for 7 comparisons: %+v", f)
 	}
 }

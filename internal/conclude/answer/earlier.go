@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -25,7 +26,7 @@ type Earlier struct {
 // EarlierFigure is what the earlier run says about one quantity of one workload.
 type EarlierFigure struct {
 	Workload string `json:"workload"`
-	Quantity
+	figures.Quantity
 	// Pairs is how many blocks the earlier run had, Level the median there, and Overall how its trials scattered over
 	// the run (Floor.Overall), scaled to the later run's duration.
 	Pairs   int      `json:"pairs"`
@@ -41,13 +42,13 @@ type EarlierFigure struct {
 // another number of trials of the baseline in a block.
 func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Experiment, arm string) *Earlier {
 	self := in.Experiment.SelfComparison
-	if self == nil || Deployed(plan) || plan.Unpaired() ||
+	if self == nil || figures.Deployed(plan) || plan.Unpaired() ||
 		plan.Schedule.Repeats() != in.Experiment.Schedule.Repeats() {
 		return nil
 	}
-	tables := Tables(in.figured())
+	tables := figures.Tables(in.figured())
 	earlier := &Earlier{
-		Run: run, Started: started, Arm: arm, Sound: len(selfDiffers(CompareArms(in.figured(), tables))) == 0,
+		Run: run, Started: started, Arm: arm, Sound: len(selfDiffers(figures.CompareArms(in.figured(), tables))) == 0,
 	}
 	for _, w := range plan.Workloads {
 		w, _ = plan.WorkloadIn(arm, w.Name)
@@ -66,7 +67,7 @@ func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Expe
 }
 
 func earlierFigures(
-	in Input, tables []Cells, lengths experiment.Lengths, w experiment.Workload, plan *experiment.Experiment,
+	in Input, tables []figures.Cells, lengths experiment.Lengths, w experiment.Workload, plan *experiment.Experiment,
 ) []EarlierFigure {
 	var all []EarlierFigure
 	for _, f := range floorsOf(in, tables, lengths) {
@@ -135,13 +136,13 @@ const (
 )
 
 // unlike warns of quantities whose trials scatter far more or far less than in the earlier run.
-func unlike(in Input, tables []Cells) []Warning {
+func unlike(in Input, tables []figures.Cells) []Warning {
 	if in.Earlier == nil {
 		return nil
 	}
 	var warnings []Warning
 	for _, f := range in.Earlier.Figures {
-		i := slices.IndexFunc(tables, func(c Cells) bool {
+		i := slices.IndexFunc(tables, func(c figures.Cells) bool {
 			return c.Workload == f.Workload && c.Quantity == f.Quantity && !c.ReportOnly
 		})
 		if i < 0 || f.Overall == nil || *f.Overall <= 0 {
@@ -149,7 +150,7 @@ func unlike(in Input, tables []Cells) []Warning {
 		}
 		values := stats.Numbers(firsts(tables[i], in.Earlier.Arm))
 		now := stats.NoiseOf(values).SD()
-		if !now.Known || len(values) < LeastScatter {
+		if !now.Known || len(values) < figures.LeastScatter {
 			continue
 		}
 		ratio := now.Value / *f.Overall

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -24,22 +25,22 @@ func attempt(number, block int, arm string, p50 float64, replaces int) result.Tr
 }
 
 // triedOf divides trials into first attempts and good ones.
-func triedOf(trials ...result.Trial) Tried {
+func triedOf(trials ...result.Trial) figures.Tried {
 	good := slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Error != "" })
-	return Tried{Attempts: FirstAttempts(trials), Good: good}
+	return figures.Tried{Attempts: figures.FirstAttempts(trials), Good: good}
 }
 
 // TestReplacementsAreNoSecondDraw: a failed attempt is the worst of its block, whatever replaced it, unless attempts of
 // both sides failed.
 func TestReplacementsAreNoSecondDraw(t *testing.T) {
-	q := Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	q := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	arm := triedOf(attempt(1, 1, "a", 10, 0), attempt(2, 2, "a", 0, 0), attempt(3, 3, "a", 0, 0),
 		attempt(4, 4, "a", 0, 0),
 		attempt(11, 2, "a", 5, 2), attempt(12, 3, "a", 6, 3), attempt(13, 4, "a", 0, 4))
 	base := triedOf(attempt(5, 1, "b", 20, 0), attempt(6, 2, "b", 20, 0), attempt(7, 3, "b", 0, 0),
 		attempt(8, 4, "b", 0, 0),
 		attempt(14, 3, "b", 7, 7), attempt(15, 4, "b", 7, 8))
-	p := NewRanking(q, arm.Good, base.Good).InBlocks(arm, base)
+	p := figures.NewRanking(q, arm.Good, base.Good).InBlocks(arm, base)
 	want := []stats.Value{{Block: 1, Value: 10e-6}, {Block: 2, Value: math.Inf(1)}, {Block: 3, Value: 6e-6}}
 	if !slices.Equal(p.Arm, want) {
 		t.Errorf("arm %v, want %v", p.Arm, want)
@@ -54,10 +55,10 @@ func TestReplacementsAreNoSecondDraw(t *testing.T) {
 
 // TestOneFailedAttemptOfThree: the baseline that runs three times has the median of its attempts.
 func TestOneFailedAttemptOfThree(t *testing.T) {
-	q := Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	q := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	base := triedOf(attempt(1, 1, "b", 20, 0), attempt(2, 1, "b", 0, 0), attempt(3, 1, "b", 22, 0),
 		attempt(4, 2, "b", 0, 0), attempt(5, 2, "b", 0, 0), attempt(6, 2, "b", 22, 0), attempt(7, 2, "b", 1, 4))
-	got := NewRanking(q, base.Good).Values(base.Attempts)
+	got := figures.NewRanking(q, base.Good).Values(base.Attempts)
 	if want := []stats.Value{{Block: 1, Value: 22e-6}, {Block: 2, Value: math.Inf(1)}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -83,7 +84,8 @@ func TestWorseWithoutASize(t *testing.T) {
 		a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
 		c := comparisonOf(a, result.P99)
 		if c == nil || c.Better != test.better || c.Difference != nil || c.Reason == "" ||
-			(test.better != "") != (c.Verdict == Higher) || (c.Interval != nil) != (c.Verdict == Higher) {
+			(test.better != "") != (c.Verdict == figures.Higher) ||
+			(c.Interval != nil) != (c.Verdict == figures.Higher) {
 			t.Errorf("p50 %g us: %+v", test.p50, c)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // The kinds of a finding.
@@ -28,11 +30,11 @@ type Finding struct {
 	// BaselineWorkload and About are copied from the comparison.
 	BaselineWorkload string `json:"baseline_workload,omitempty"`
 	About            string `json:"about,omitempty"`
-	Quantity
+	figures.Quantity
 	// Difference, Interval, Verdict and the other fields of a comparison are copied from the comparison, or describe
 	// the layer's cost.
-	Difference *float64 `json:"difference"`
-	Interval   Interval `json:"interval"`
+	Difference *float64         `json:"difference"`
+	Interval   figures.Interval `json:"interval"`
 	// Unbounded and Missing are copied from a comparison, Widened also from a layer.
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
@@ -43,9 +45,9 @@ type Finding struct {
 	Attempts *[2]int `json:"attempts,omitempty"`
 	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
 	// interval.
-	Relative         *float64 `json:"relative"`
-	RelativeInterval Interval `json:"relative_interval"`
-	Detectable       *float64 `json:"detectable"`
+	Relative         *float64         `json:"relative"`
+	RelativeInterval figures.Interval `json:"relative_interval"`
+	Detectable       *float64         `json:"detectable"`
 	// Trials is copied from an unpaired comparison.
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
@@ -58,8 +60,8 @@ type Finding struct {
 	HeadlineLevel *float64 `json:"headline_level,omitempty"`
 	// HeadlineInterval and HeadlineRelativeInterval are the intervals of that confidence, if the difference is paired
 	// within blocks. Interval has a confidence of 95 % if the difference is looked at for its own sake.
-	HeadlineInterval         Interval `json:"headline_interval,omitempty"`
-	HeadlineRelativeInterval Interval `json:"headline_relative_interval,omitempty"`
+	HeadlineInterval         figures.Interval `json:"headline_interval,omitempty"`
+	HeadlineRelativeInterval figures.Interval `json:"headline_relative_interval,omitempty"`
 	// Better says which side is better: "arm" (for a layer: with the layer) or "baseline". It is empty if no difference
 	// was found, or if neither side of the metric is better.
 	Better string `json:"better,omitempty"`
@@ -94,11 +96,11 @@ func (f Finding) Differs() bool { return f.certainty() == sure }
 
 func (f Finding) certainty() certainty {
 	switch f.Verdict {
-	case Higher, Lower:
+	case figures.Higher, figures.Lower:
 		return sure
-	case NoDifference:
+	case figures.NoDifference:
 		return none
-	case NotComparable:
+	case figures.NotComparable:
 		return refused
 	}
 	return unsure
@@ -107,7 +109,7 @@ func (f Finding) certainty() certainty {
 // place identifies findings that one clause of a sentence can combine.
 type place struct {
 	kind, workload string
-	quantity       Quantity
+	quantity       figures.Quantity
 }
 
 func (f Finding) place() place { return place{f.Kind, f.workloads(), f.Quantity} }
@@ -146,7 +148,7 @@ func Rank(a Answer) []Finding {
 			led = append(led, testOfLayer(l))
 		}
 	}
-	first := map[string]Quantity{}
+	first := map[string]figures.Quantity{}
 	for _, c := range a.Comparisons {
 		if _, known := first[c.Workload]; !known {
 			first[c.Workload] = c.Quantity
@@ -189,7 +191,7 @@ func Rank(a Answer) []Finding {
 }
 
 // cautions joins the cautions of the two figures of a comparison.
-func cautions(a Answer, c Comparison) string {
+func cautions(a Answer, c figures.Comparison) string {
 	var all []string
 	for _, f := range figuresOf(a, c) {
 		if f.Caution != "" {
@@ -200,12 +202,12 @@ func cautions(a Answer, c Comparison) string {
 }
 
 // doubtful says that one of the two figures of a comparison is limited by something else than the arm.
-func doubtful(a Answer, c Comparison) bool {
-	return slices.ContainsFunc(figuresOf(a, c), func(f Figure) bool { return f.Limited })
+func doubtful(a Answer, c figures.Comparison) bool {
+	return slices.ContainsFunc(figuresOf(a, c), func(f figures.Figure) bool { return f.Limited })
 }
 
 // figuresOf lists the figures of the two arms of a comparison.
-func figuresOf(a Answer, c Comparison) (all []Figure) {
+func figuresOf(a Answer, c figures.Comparison) (all []figures.Figure) {
 	for _, f := range a.Arms {
 		of := f.Arm == c.Arm || f.Arm == c.Baseline
 		if of && f.Workload == c.Workload && f.Quantity == c.Quantity {
@@ -276,7 +278,7 @@ func before(yes bool) int {
 
 // strength is the smallest change that the interval allows, relative to the baseline. Against a baseline of 0 every
 // change is infinitely strong.
-func strength(relative *float64, i Interval) float64 {
+func strength(relative *float64, i figures.Interval) float64 {
 	switch {
 	case relative == nil:
 		return math.Inf(1)
@@ -291,20 +293,22 @@ func strength(relative *float64, i Interval) float64 {
 // leading lists the layers that the answer begins with. They belong to a quantity whose layers say more than the
 // arms, with at least one difference. They do not surely fail to add up (Additivity.Additive), and leave no trials out
 // (Layer.Missing): these are the slowest, so a cost would be too small.
-func leading(a Answer) []Layer {
-	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool { return !leads(a, l.Workload, l.Quantity) })
+func leading(a Answer) []figures.Layer {
+	return slices.DeleteFunc(slices.Clone(a.Layers), func(l figures.Layer) bool {
+		return !leads(a, l.Workload, l.Quantity)
+	})
 }
 
 // leads says whether the answer begins with the layers of a quantity.
-func leads(a Answer, workload string, q Quantity) bool {
-	found := func(l Layer) bool {
-		sure := l.Verdict == Higher || l.Verdict == Lower
+func leads(a Answer, workload string, q figures.Quantity) bool {
+	found := func(l figures.Layer) bool {
+		sure := l.Verdict == figures.Higher || l.Verdict == figures.Lower
 		refuted := l.Additive != nil && !*l.Additive
 		return sure && !refuted && l.Workload == workload && l.Quantity == q
 	}
-	partial := func(l Layer) bool { return l.Missing > 0 && l.Workload == workload && l.Quantity == q }
+	partial := func(l figures.Layer) bool { return l.Missing > 0 && l.Workload == workload && l.Quantity == q }
 	// A layer that takes off more than the baseline has nothing to take it off there: the arms tell what it does.
-	beyond := func(l Layer) bool {
+	beyond := func(l figures.Layer) bool {
 		relative := relativeTo(a, l)
 		return found(l) && relative != nil && *relative <= -1
 	}
@@ -314,7 +318,7 @@ func leads(a Answer, workload string, q Quantity) bool {
 
 // layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference
 // of one arm. Layers of one kind, such as firewall and firewall(rules=5000), are the arms themselves, told as parts.
-func layersTell(a Answer, workload string, q Quantity) bool {
+func layersTell(a Answer, workload string, q figures.Quantity) bool {
 	kinds, beyond := map[string]bool{}, false
 	for _, l := range a.Layers {
 		if l.Workload == workload && l.Quantity == q {
@@ -327,14 +331,14 @@ func layersTell(a Answer, workload string, q Quantity) bool {
 }
 
 // ofLayer makes a finding from the cost of a layer.
-func ofLayer(a Answer, l Layer) ranked {
+func ofLayer(a Answer, l figures.Layer) ranked {
 	f := ranked{Finding: Finding{
 		Kind: OfLayer, Name: l.Layer, Baseline: a.Baseline, Workload: l.Workload, Quantity: l.Quantity,
 		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened, Detectable: l.Detectable,
 		Unproved: l.Unproved,
 	}}
 	f.tested = testOfLayer(l)
-	f.Better = BetterSide(l.Metric, l.Verdict)
+	f.Better = figures.BetterSide(l.Metric, l.Verdict)
 	f.Relative = relativeTo(a, l)
 	f.strength = strength(f.Relative, nil)
 	if i := l.Interval; i != nil && f.Relative != nil && l.Cost != 0 {
@@ -344,8 +348,8 @@ func ofLayer(a Answer, l Layer) ranked {
 }
 
 // relativeTo is the cost of a layer as a share of the baseline's figure; nil if that is unknown or 0.
-func relativeTo(a Answer, l Layer) *float64 {
-	base := slices.IndexFunc(a.Arms, func(b Figure) bool {
+func relativeTo(a Answer, l figures.Layer) *float64 {
+	base := slices.IndexFunc(a.Arms, func(b figures.Figure) bool {
 		return b.Arm == a.Baseline && b.Workload == l.Workload && b.Quantity == l.Quantity
 	})
 	if base < 0 || a.Arms[base].Median <= 0 {
@@ -356,7 +360,7 @@ func relativeTo(a Answer, l Layer) *float64 {
 
 // testOfLayer is the test of a layer's cost. If the layer quotes a comparison, it is the comparison's test. Otherwise
 // it is one of the tests of all layers.
-func testOfLayer(l Layer) tested {
+func testOfLayer(l figures.Layer) tested {
 	if l.Arm != "" {
 		return tested{familyOf{OfArm, l.Workload, l.Quantity}, l.PValue, true}
 	}
@@ -375,7 +379,7 @@ func (f Finding) workloads() string {
 }
 
 // ofFailures makes findings of the failures of which at least one side has any.
-func ofFailures(f *Failures) (all []ranked) {
+func ofFailures(f *figures.Failures) (all []ranked) {
 	if f == nil {
 		return nil
 	}

@@ -10,55 +10,57 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
 
 var (
-	p50     = Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
-	p99     = Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds}
-	goodput = Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
+	p50     = figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	p99     = figures.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds}
+	goodput = figures.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 )
 
 // found is a comparison with l2 that found a relative change, with an interval of +- 2 points. The baseline is 10 us
 // or 1 Gbit/s.
-func found(arm, workload string, q Quantity, relative float64) Comparison {
+func found(arm, workload string, q figures.Quantity, relative float64) figures.Comparison {
 	base := 10e-6
 	if q == goodput {
 		base = 1e9
 	}
 	d := relative * base
-	c := Comparison{
-		Arm: arm, Baseline: "l2", Workload: workload, Quantity: q, Verdict: Higher, Blocks: 10,
+	c := figures.Comparison{
+		Arm: arm, Baseline: "l2", Workload: workload, Quantity: q, Verdict: figures.Higher, Blocks: 10,
 		Difference: &d, Relative: &relative,
-		Interval: &Bounds{d - .01*base, d + .01*base}, RelativeInterval: &Bounds{relative - .01, relative + .01},
+		Interval:         &figures.Bounds{d - .01*base, d + .01*base},
+		RelativeInterval: &figures.Bounds{relative - .01, relative + .01},
 	}
 	if relative < 0 {
-		c.Verdict = Lower
+		c.Verdict = figures.Lower
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = BetterSide(c.Metric, c.Verdict)
+	c.Better = figures.BetterSide(c.Metric, c.Verdict)
 	return c
 }
 
 // pOf is a p-value with such a verdict.
 func pOf(verdict string) *float64 {
 	p := .5
-	if verdict == Higher || verdict == Lower {
+	if verdict == figures.Higher || verdict == figures.Lower {
 		p = 1e-6
 	}
 	return &p
 }
 
-func unseen(arm, workload string, q Quantity, detectable float64) Comparison {
+func unseen(arm, workload string, q figures.Quantity, detectable float64) figures.Comparison {
 	c := found(arm, workload, q, .001)
-	c.Verdict, c.Better, c.Detectable, c.PValue = NoDifference, "", &detectable, pOf(NoDifference)
+	c.Verdict, c.Better, c.Detectable, c.PValue = figures.NoDifference, "", &detectable, pOf(figures.NoDifference)
 	return c
 }
 
-func refusedOne(arm, workload string, q Quantity) Comparison {
-	return Comparison{
-		Arm: arm, Baseline: "l2", Workload: workload, Quantity: q, Verdict: NotComparable,
+func refusedOne(arm, workload string, q figures.Quantity) figures.Comparison {
+	return figures.Comparison{
+		Arm: arm, Baseline: "l2", Workload: workload, Quantity: q, Verdict: figures.NotComparable,
 		Reason: "protocol: udp against tcp",
 	}
 }
@@ -72,9 +74,10 @@ func short(all []Finding) []string {
 	return lines
 }
 
-func told(comparisons ...Comparison) (string, []Finding) {
-	all := Rank(Answer{Ran: Ran{Baseline: "l2"}, Figures: Figures{Comparisons: comparisons}})
-	return Tell(Answer{Ran: Ran{Baseline: "l2"}, Figures: Figures{Comparisons: comparisons}, Words: Words{Findings: all}},
+func told(comparisons ...figures.Comparison) (string, []Finding) {
+	all := Rank(Answer{Ran: Ran{Baseline: "l2"}, Figures: figures.Figures{Comparisons: comparisons}})
+	return Tell(Answer{Ran: Ran{Baseline: "l2"}, Figures: figures.Figures{Comparisons: comparisons},
+		Words: Words{Findings: all}},
 		nil).String(), all
 }
 
@@ -146,7 +149,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 	if want := "(2.90 to 3.10 us) less, but the slowest 1 % of round trips take longer."; !strings.Contains(sentence, want) {
 		t.Errorf("%q", sentence)
 	}
-	var many []Comparison
+	var many []figures.Comparison
 	for i := range 5 {
 		many = append(many, found(fmt.Sprint("arm", i), "rr", p50, .3),
 			found(fmt.Sprint("arm", i), "bulk", goodput, .3))
@@ -171,7 +174,7 @@ func TestNothingSeen(t *testing.T) {
 	if diff := cmp.Diff(order, short(all)); diff != "" {
 		t.Error(diff)
 	}
-	var many []Comparison
+	var many []figures.Comparison
 	for i := range 9 {
 		many = append(many, unseen(fmt.Sprint("arm", i), "rr", p50, .3e-6))
 	}
@@ -188,7 +191,7 @@ func TestRefusedAndTooFew(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
 	few := found("few", "rr", p50, .9)
-	few.Verdict, few.Better, few.Interval, few.RelativeInterval = FewBlocks, "", nil, nil
+	few.Verdict, few.Better, few.Interval, few.RelativeInterval = figures.FewBlocks, "", nil, nil
 	few.Reason = "3 blocks are too few: it takes 4 more"
 	sentence, all := told(refusedOne("a", "rr", p50), unseen("same", "rr", p50, .3e-6), few,
 		found("far", "rr", p50, .1))
@@ -208,9 +211,9 @@ func TestRefusedAndTooFew(t *testing.T) {
 
 // Differences that may be chance are not sorted by size: that would list chance first.
 func TestUncertainFindingsKeepTheirOrder(t *testing.T) {
-	single := func(arm string, relative float64) Comparison {
+	single := func(arm string, relative float64) figures.Comparison {
 		c := found(arm, "rr", p50, relative)
-		c.Verdict, c.Better, c.Interval, c.RelativeInterval = SingleTrial, "", nil, nil
+		c.Verdict, c.Better, c.Interval, c.RelativeInterval = figures.SingleTrial, "", nil, nil
 		c.Trials, c.Reason = &[2]int{1, 1}, "one trial a side"
 		return c
 	}
@@ -296,17 +299,17 @@ func TestAClauseOfEachQuantity(t *testing.T) {
 
 // Layers come first, then the arms of another workload.
 func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
-	layer := func(name string, cost, half float64, verdict string) Layer {
-		around := &Bounds{cost - half, cost + half}
-		return Layer{Layer: name, Workload: "rr", Quantity: p50, Cost: cost, Interval: around, Verdict: verdict,
+	layer := func(name string, cost, half float64, verdict string) figures.Layer {
+		around := &figures.Bounds{cost - half, cost + half}
+		return figures.Layer{Layer: name, Workload: "rr", Quantity: p50, Cost: cost, Interval: around, Verdict: verdict,
 			PValue: pOf(verdict)}
 	}
 	all := Rank(Answer{
 		Ran: Ran{Baseline: "l2"},
-		Figures: Figures{Arms: []Figure{{Arm: "l2", Workload: "rr", Quantity: p50, Median: 10e-6}},
-			Comparisons: []Comparison{found("full", "bulk", goodput, -.5)}, Layers: []Layer{
-				layer("bridge", .01e-6, .1e-6, NoDifference), layer("router", .68e-6, .1e-6, Higher),
-				layer("vtep", 1.79e-6, .1e-6, Higher),
+		Figures: figures.Figures{Arms: []figures.Figure{{Arm: "l2", Workload: "rr", Quantity: p50, Median: 10e-6}},
+			Comparisons: []figures.Comparison{found("full", "bulk", goodput, -.5)}, Layers: []figures.Layer{
+				layer("bridge", .01e-6, .1e-6, figures.NoDifference), layer("router", .68e-6, .1e-6, figures.Higher),
+				layer("vtep", 1.79e-6, .1e-6, figures.Higher),
 			}},
 	})
 	layersSaid := "Each vtep adds 1.79 us (1.69 to 1.89 us) to the median round trip, 18 % of l2's. " +
@@ -327,10 +330,10 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 	c := found("far", "tcp", p50, .3)
 	c.About, c.BaselineWorkload = "these-runs", "udp"
 	all := Rank(Answer{
-		Figures: Figures{Arms: []Figure{
+		Figures: figures.Figures{Arms: []figures.Figure{
 			{Arm: "l2", Workload: "tcp", Quantity: p50, Caution: "late by 3 us"},
 			{Arm: "far", Workload: "tcp", Quantity: p99, Caution: "other"},
-		}, Comparisons: []Comparison{c}},
+		}, Comparisons: []figures.Comparison{c}},
 	})
 	f := all[0]
 	want := "With far, the median round trip of tcp takes 3.00 us (2.90 to 3.10 us) longer than in udp with l2, 30 %: " +
@@ -349,10 +352,10 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 func TestAFindingWithoutABound(t *testing.T) {
 	c := found("stalls", "rr", p99, .9)
 	c.Interval[1], c.RelativeInterval[0], c.RelativeInterval[1], c.Unbounded = math.Inf(1), .1,
-		math.Inf(1), UnboundedAbove
+		math.Inf(1), figures.UnboundedAbove
 	c.Missing = &[2]int{9, 0}
 	sentence, all := told(found("far", "rr", p99, .3), c)
-	if all[0].Name != "far" || all[1].Unbounded != UnboundedAbove || all[1].Missing == nil {
+	if all[0].Name != "far" || all[1].Unbounded != figures.UnboundedAbove || all[1].Missing == nil {
 		t.Errorf("%+v", all)
 	}
 	want := "With far, the slowest 1 % of round trips take 3.00 us (2.90 to 3.10 us) longer than with l2, 30 %. " +

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -44,7 +45,7 @@ func (in Input) measured() environment.Run {
 }
 
 // figured is the run as its figures are made from it.
-func (in Input) figured() Run {
-	return Run{Experiment: in.Experiment, Trials: in.Trials, Skipped: in.Skipped, AnyTime: in.anyTime(),
+func (in Input) figured() figures.Run {
+	return figures.Run{Experiment: in.Experiment, Trials: in.Trials, Skipped: in.Skipped, AnyTime: in.anyTime(),
 		Resolve: in.Resolve}
 }

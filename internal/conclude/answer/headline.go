@@ -1,6 +1,9 @@
 package answer
 
-import "nearfar/internal/base/stats"
+import (
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
+)
 
 // The verdict may name any finding of the answer, and it names the largest. So what it claims has to hold over all
 // tables that it chose from, while the p-values of a table are corrected for that table alone.
@@ -22,7 +25,7 @@ const (
 // workload, or the costs of all layers that do not come from a comparison.
 type familyOf struct {
 	kind, workload string
-	quantity       Quantity
+	quantity       figures.Quantity
 }
 
 // tested is what the p-value of a finding comes from.
@@ -111,8 +114,8 @@ func headline(findings []Finding, tests, more []tested) {
 
 // headlineIntervals gives the findings that the verdict may claim intervals of their HeadlineLevel, if they are of
 // differences that are paired within blocks.
-func headlineIntervals(in Input, findings []Finding, tables []Cells) {
-	if in.Experiment.Unpaired() || Deployed(in.Experiment) {
+func headlineIntervals(in Input, findings []Finding, tables []figures.Cells) {
+	if in.Experiment.Unpaired() || figures.Deployed(in.Experiment) {
 		return // other intervals, of which only those of the comparison are known
 	}
 	for i := range findings {
@@ -124,7 +127,8 @@ func headlineIntervals(in Input, findings []Finding, tables []Cells) {
 			if c.Workload == f.Workload && c.Quantity == f.Quantity {
 				difference, relative := stats.IntervalsAt(
 					c.Ranking.InBlocks(c.Tried(f.Name), c.Tried(f.Baseline)), *f.HeadlineLevel, in.anyTime())
-				f.HeadlineInterval, f.HeadlineRelativeInterval = IntervalOf(difference), IntervalOf(relative)
+				f.HeadlineInterval, f.HeadlineRelativeInterval = figures.IntervalOf(difference),
+					figures.IntervalOf(relative)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 )
 
@@ -24,7 +25,7 @@ func TestSmallDifferencesAreOfTheseLabs(t *testing.T) {
 		share bool
 		want  string
 	}{
-		{"small", 30e-9, false, AboutTheseLabs}, {"large", 300e-9, false, ""}, {"none", 0, false, ""},
+		{"small", 30e-9, false, figures.AboutTheseLabs}, {"large", 300e-9, false, ""}, {"none", 0, false, ""},
 		{"one lab", 30e-9, true, ""},
 	} {
 		e := nearFar(12, 1)
@@ -32,7 +33,7 @@ func TestSmallDifferencesAreOfTheseLabs(t *testing.T) {
 		trials := change(model(e, nil, 1e-9), "far", func(int) float64 { return test.by })
 		a := Make(Input{Experiment: e, State: "complete", Trials: trials})
 		c := a.Comparisons[0]
-		if c.About != test.want || (test.by > 0) != (c.Verdict == Higher) {
+		if c.About != test.want || (test.by > 0) != (c.Verdict == figures.Higher) {
 			t.Errorf("%s: %s, about %q, want %q", test.name, c.Verdict, c.About, test.want)
 		}
 		said := strings.HasSuffix(a.Verdict, " For far this is about these labs: equal labs that are made anew differ by "+

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -49,10 +50,10 @@ func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 			return 2e-6
 		})})
 	c, l := a.Comparisons[0], a.Layers[0]
-	if c.Verdict != NoDifference {
+	if c.Verdict != figures.NoDifference {
 		t.Fatalf("%+v", c)
 	}
-	if l.Arm != "far" || l.Verdict != NoDifference || l.Interval == nil || l.Interval[0] > 0 ||
+	if l.Arm != "far" || l.Verdict != figures.NoDifference || l.Interval == nil || l.Interval[0] > 0 ||
 		*l.PValue != *c.PValue ||
 		math.Abs(l.Cost-*c.Difference/2) > 1e-15 || l.Interval[1] != c.Interval[1]/2 {
 		t.Errorf("layer %+v\nof %+v", l, c)
@@ -180,13 +181,13 @@ func TestLayersHaveADetectableCost(t *testing.T) {
 		if l.Detectable == nil || !(*l.Detectable > 1e-8 && *l.Detectable < 2e-7) {
 			t.Errorf("layer %s: detectable %v", l.Layer, l.Detectable)
 		}
-		if l.Verdict == NoDifference {
+		if l.Verdict == figures.NoDifference {
 			unseen++
 		}
 	}
 	said := 0
 	for _, f := range a.Findings {
-		if f.Kind == OfLayer && f.Verdict == NoDifference &&
+		if f.Kind == OfLayer && f.Verdict == figures.NoDifference &&
 			strings.Contains(f.Text, "would likely show") {
 			said++
 		}

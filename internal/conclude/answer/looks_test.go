@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // The answer of a run that goes on, was stopped or ended by itself holds at any time, and says so. Its layers have no
@@ -26,7 +28,8 @@ func TestAnswersThatWereLookedAt(t *testing.T) {
 		for i, c := range a.Comparisons {
 			before := complete.Comparisons[i]
 			if c.Interval == nil || c.Interval[0] > before.Interval[0] || c.Interval[1] < before.Interval[1] ||
-				*c.PValue < *before.PValue || c.BlocksNeeded != nil && c.Verdict != FewBlocks || c.Detectable != nil {
+				*c.PValue < *before.PValue || c.BlocksNeeded != nil && c.Verdict != figures.FewBlocks ||
+				c.Detectable != nil {
 				t.Errorf("%s: %s has %v, p %v; complete %v, p %v", state, c.Arm, *c.Interval, *c.PValue,
 					*before.Interval, *before.PValue)
 			}
@@ -54,7 +57,7 @@ func TestAnswersThatWereLookedAt(t *testing.T) {
 func TestWeightsOfTables(t *testing.T) {
 	p := 0.5
 	test := func(kind, workload, stat string, main bool) tested {
-		return tested{familyOf{kind, workload, Quantity{Stat: stat}}, &p, main}
+		return tested{familyOf{kind, workload, figures.Quantity{Stat: stat}}, &p, main}
 	}
 	for _, all := range [][]tested{
 		{test(OfArm, "a", "p50", true)},

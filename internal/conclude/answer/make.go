@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 )
 
@@ -12,15 +13,15 @@ import (
 func Make(in Input) Answer {
 	in.groups = groupsOf(in.Trials)
 	run, measured := in.measured(), in.figured()
-	tables := Tables(measured)
-	made, warnings := Of(measured, tables)
+	tables := figures.Tables(measured)
+	made, warnings := figures.Of(measured, tables)
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Ran: ranOf(in), Figures: made,
 		Environment: environment.Of(run), Proofs: proof.All(in.Experiment, in.Trials), Hosts: environment.Seen(run),
 		Noise: Noise{Earlier: in.Earlier},
 	}
 	a.MarkUnproved(in.Experiment, a.Proof, tables)
-	a.Dependence = DependTogether(measured, tables)
+	a.Dependence = figures.DependTogether(measured, tables)
 	a.Warnings = slices.Concat([]Warning{}, // never null in JSON
 		runWarnings(in, a, tables), dependent(a.Dependence, a.Comparisons), warnings, in.Warnings, unlike(in, tables))
 	if in.Experiment.SelfComparison != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -31,7 +32,7 @@ func measuredOf(in Input) []Measured {
 
 // ModeOf is the mode of trials; empty if they have several.
 func ModeOf(trials []result.Trial) string {
-	if modes := Distinct(trials, func(t result.Trial) string { return t.Mode }); len(modes) == 1 {
+	if modes := figures.Distinct(trials, func(t result.Trial) string { return t.Mode }); len(modes) == 1 {
 		return modes[0]
 	}
 	return ""
@@ -39,7 +40,7 @@ func ModeOf(trials []result.Trial) string {
 
 // ProtocolOf is the protocol of trials as it is written in reports; empty if they have several.
 func ProtocolOf(trials []result.Trial) string {
-	if all := Distinct(trials, func(t result.Trial) string { return t.Protocol }); len(all) == 1 {
+	if all := figures.Distinct(trials, func(t result.Trial) string { return t.Protocol }); len(all) == 1 {
 		return strings.ToUpper(all[0])
 	}
 	return ""
@@ -64,10 +65,10 @@ func (a *Answer) SetProtocols(of func(side, arm, workload string) string) {
 	if len(a.Sources) == 2 {
 		sides = [2]string{a.Sources[0].Side, a.Sources[1].Side}
 	}
-	protocols := func(c Comparison) (arm, baseline string) {
+	protocols := func(c figures.Comparison) (arm, baseline string) {
 		return of(sides[1], c.Arm, c.Workload), of(sides[0], c.Baseline, cmp.Or(c.BaselineWorkload, c.Workload))
 	}
-	if !slices.ContainsFunc(a.Comparisons, func(c Comparison) bool {
+	if !slices.ContainsFunc(a.Comparisons, func(c figures.Comparison) bool {
 		arm, baseline := protocols(c)
 		return arm != baseline && arm != "" && baseline != ""
 	}) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -40,7 +41,7 @@ func stalling(armStalls, baselineStalls int) (*experiment.Experiment, []result.T
 	return e, trials
 }
 
-func comparisonOf(a Answer, stat string) *Comparison {
+func comparisonOf(a Answer, stat string) *figures.Comparison {
 	for i := range a.Comparisons {
 		if a.Comparisons[i].Stat == stat {
 			return &a.Comparisons[i]
@@ -67,13 +68,15 @@ func TestStalledTrialsCountAgainstTheirArm(t *testing.T) {
 	if c == nil {
 		t.Fatal("p99 is not compared")
 	}
-	if c.Verdict != NoDifference || c.Better != "" || c.Blocks != 20 || c.Missing == nil || *c.Missing != [2]int{9, 0} {
+	if c.Verdict != figures.NoDifference || c.Better != "" || c.Blocks != 20 || c.Missing == nil ||
+		*c.Missing != [2]int{9, 0} {
 		t.Errorf("%+v", c)
 	}
-	if c.Unbounded != UnboundedAbove || c.Interval == nil || c.Interval[0] >= 0 || !math.IsInf(c.Interval[1], 1) {
+	if c.Unbounded != figures.UnboundedAbove || c.Interval == nil || c.Interval[0] >= 0 ||
+		!math.IsInf(c.Interval[1], 1) {
 		t.Errorf("interval %v, unbounded %q", c.Interval, c.Unbounded)
 	}
-	if c := comparisonOf(a, result.P50); c.Verdict != Lower || c.Missing != nil || c.Unbounded != "" {
+	if c := comparisonOf(a, result.P50); c.Verdict != figures.Lower || c.Missing != nil || c.Unbounded != "" {
 		t.Errorf("p50: %+v", c)
 	}
 	for _, f := range a.Arms {
@@ -102,18 +105,22 @@ func TestMissingFigures(t *testing.T) {
 		better        string
 		reason        string
 	}{
-		{0, 0, Lower, "arm", ""},
-		{1, 0, Lower, "arm", ""},
-		{0, 9, Lower, "arm", ""},
-		{9, 9, NoDifference, "", ""},
-		{10, 0, NotComparable, "", "rtt p99 is missing in 10 of 20 trials of fast and in 0 of 20 trials of l2: " +
-			"there is no median to compare"},
-		{15, 0, NotComparable, "", "rtt p99 is missing in 15 of 20 trials of fast and in 0 of 20 trials of l2: " +
-			"there is no median to compare"},
-		{20, 0, NotComparable, "", "rtt p99 is missing in 20 of 20 trials of fast and in 0 of 20 trials of l2: " +
-			"there is no median to compare"},
-		{0, 15, NotComparable, "", "rtt p99 is missing in 0 of 20 trials of fast and in 15 of 20 trials of l2: " +
-			"there is no median to compare"},
+		{0, 0, figures.Lower, "arm", ""},
+		{1, 0, figures.Lower, "arm", ""},
+		{0, 9, figures.Lower, "arm", ""},
+		{9, 9, figures.NoDifference, "", ""},
+		{10, 0, figures.NotComparable, "",
+			"rtt p99 is missing in 10 of 20 trials of fast and in 0 of 20 trials of l2: " +
+				"there is no median to compare"},
+		{15, 0, figures.NotComparable, "",
+			"rtt p99 is missing in 15 of 20 trials of fast and in 0 of 20 trials of l2: " +
+				"there is no median to compare"},
+		{20, 0, figures.NotComparable, "",
+			"rtt p99 is missing in 20 of 20 trials of fast and in 0 of 20 trials of l2: " +
+				"there is no median to compare"},
+		{0, 15, figures.NotComparable, "",
+			"rtt p99 is missing in 0 of 20 trials of fast and in 15 of 20 trials of l2: " +
+				"there is no median to compare"},
 	} {
 		t.Run(fmt.Sprintf("%d and %d", test.arm, test.baseline), func(t *testing.T) {
 			e, trials := stalling(test.arm, test.baseline)
@@ -139,7 +146,7 @@ func TestMissingFigures(t *testing.T) {
 		trials[i].Tool.Name = "sockperf"
 	}
 	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); comparisonOf(a,
-		result.P99).Verdict != Lower || len(warningsOf(a, CodeMissing)) > 0 {
+		result.P99).Verdict != figures.Lower || len(warningsOf(a, CodeMissing)) > 0 {
 		t.Errorf("%+v, %+v", a.Comparisons, a.Warnings)
 	}
 }
@@ -160,8 +167,8 @@ func TestMissingWhereMoreIsBetter(t *testing.T) {
 		t.Fatalf("%+v", a.Comparisons)
 	}
 	c := a.Comparisons[0]
-	if c.Verdict != NoDifference || c.Better != "" || c.Unbounded != UnboundedBelow || c.Interval[1] <= 0 ||
-		*c.Missing != [2]int{9, 0} {
+	if c.Verdict != figures.NoDifference || c.Better != "" || c.Unbounded != figures.UnboundedBelow ||
+		c.Interval[1] <= 0 || *c.Missing != [2]int{9, 0} {
 		t.Errorf("%+v, %v", c, c.Interval)
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
 
 // missing warns of trials that lack a quantity that other trials of their workload have.
-func missing(e *experiment.Experiment, c Cells) []Warning {
-	var lacks []Lack
+func missing(e *experiment.Experiment, c figures.Cells) []Warning {
+	var lacks []figures.Lack
 	lacking, of := 0, ""
 	for _, arm := range e.Arms {
 		l := c.Ranking.LackOf(arm.Name, c.Good[arm.Name])
@@ -31,7 +32,7 @@ func missing(e *experiment.Experiment, c Cells) []Warning {
 const CodeMissing = "trials-without-figure"
 
 // MissingWarning says which trials lack a quantity, and how they count.
-func MissingWarning(q Quantity, lacks []Lack, arm, workload string) Warning {
+func MissingWarning(q figures.Quantity, lacks []figures.Lack, arm, workload string) Warning {
 	var parts []string
 	for _, l := range lacks {
 		parts = append(parts, l.String())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -34,7 +35,7 @@ type NoiseFloor struct {
 // SelfDiffers is a quantity in which an arm differs from itself.
 type SelfDiffers struct {
 	Workload string `json:"workload"`
-	Quantity
+	figures.Quantity
 	Difference float64 `json:"difference"`
 	// PValue is corrected for all comparisons of the run (Holm).
 	PValue float64 `json:"p_value"`
@@ -44,7 +45,7 @@ type SelfDiffers struct {
 // bulk is as wide (stats.Noise.SD), in the unit of the quantity; null if unknown.
 type Floor struct {
 	Workload string `json:"workload"`
-	Quantity
+	figures.Quantity
 	// Duration and ShortDuration are how long the trials measured, in seconds. ShortDuration is null without short
 	// trials.
 	Duration      float64  `json:"duration_seconds"`
@@ -76,7 +77,7 @@ type DetectableAt struct {
 	Relative   *float64 `json:"relative"`
 	// Interval holds the difference that any number of blocks of the baseline would give, with a confidence of 90 %. It
 	// has no upper bound if the measured blocks do not tell.
-	Interval Interval `json:"interval"`
+	Interval figures.Interval `json:"interval"`
 }
 
 // mostUncertain is the factor by which the ends of the interval may differ from the difference before reports mark it.
@@ -105,13 +106,13 @@ const MostPlanned = 500
 func shownBlocks() []int { return []int{5, 10, 20, 40} }
 
 // noiseFloor makes the noise floor from the trials of an experiment with a SelfComparison.
-func noiseFloor(in Input, comparisons []Comparison, tables []Cells) *NoiseFloor {
+func noiseFloor(in Input, comparisons []figures.Comparison, tables []figures.Cells) *NoiseFloor {
 	self := in.Experiment.SelfComparison
 	floor := &NoiseFloor{Arm: self.Arm, Experiment: self.Of, Comparisons: self.Comparisons, Blocks: self.Blocks,
 		Figures: []Floor{}, Resolve: self.Resolve}
 	aim := in.Resolve
 	if aim == nil {
-		aim, _ = ParseAim(self.Resolve) // the record of a run may hold anything
+		aim, _ = figures.ParseAim(self.Resolve) // the record of a run may hold anything
 	}
 	if aim != nil {
 		floor.Resolve = aim.Text
@@ -133,8 +134,8 @@ func noiseFloor(in Input, comparisons []Comparison, tables []Cells) *NoiseFloor 
 }
 
 // selfDiffers lists the comparisons that differ after Holm's correction over all of them.
-func selfDiffers(all []Comparison) []SelfDiffers {
-	var tested []Comparison
+func selfDiffers(all []figures.Comparison) []SelfDiffers {
+	var tested []figures.Comparison
 	var p []float64
 	for _, c := range all {
 		if c.PValue != nil && c.Difference != nil {
@@ -166,7 +167,7 @@ type measuredFloor struct {
 }
 
 // floorsOf makes the noise floors of one workload.
-func floorsOf(in Input, tables []Cells, lengths experiment.Lengths) []measuredFloor {
+func floorsOf(in Input, tables []figures.Cells, lengths experiment.Lengths) []measuredFloor {
 	self := in.Experiment.SelfComparison
 	var all []measuredFloor
 	for _, c := range tables {
@@ -176,18 +177,18 @@ func floorsOf(in Input, tables []Cells, lengths experiment.Lengths) []measuredFl
 		w, _ := in.Experiment.Workload(c.Workload)
 		arm, again := in.Experiment.Arms[0].Name, in.Experiment.Arms[1].Name
 		compared := stats.Compare(c.Ranked(again), c.Ranked(arm))
-		if !compared.Noise.Known() || compared.Blocks < LeastScatter {
+		if !compared.Noise.Known() || compared.Blocks < figures.LeastScatter {
 			continue
 		}
 		f := measuredFloor{
 			Floor: Floor{Workload: c.Workload, Quantity: c.Quantity, Duration: w.Duration.Seconds(),
-				Level: Level(c.Ranked(arm)), Pairs: compared.Blocks, Detectable: []DetectableAt{}},
+				Level: figures.Level(c.Ranked(arm)), Pairs: compared.Blocks, Detectable: []DetectableAt{}},
 			primary: c.Primary, noise: compared.Noise.Independent(), trial: beyondDuration(in.Trials, c.Workload),
 			lengths: []float64{w.Duration.Seconds()}, tests: self.Comparisons,
 		}
 		f.Between, f.Within = f.scatters(c, arm, again)
-		f.Overall = PointerOf(stats.NoiseOf(stats.Numbers(firsts(c, arm))).SD())
-		if i := slices.IndexFunc(tables, func(s Cells) bool {
+		f.Overall = figures.PointerOf(stats.NoiseOf(stats.Numbers(firsts(c, arm))).SD())
+		if i := slices.IndexFunc(tables, func(s figures.Cells) bool {
 			return s.Workload == lengths.Short && s.Quantity == c.Quantity && !s.ReportOnly
 		}); i >= 0 && lengths.Short != "" {
 			f.shortTrials(in, c, tables[i], lengths)
@@ -204,7 +205,7 @@ func floorsOf(in Input, tables []Cells, lengths experiment.Lengths) []measuredFl
 
 // scatters gives the scatter of blocks and of trials within them. The scatter of blocks is the variance of the means of
 // a block's two trials, less half of the variance of one trial.
-func (f *measuredFloor) scatters(c Cells, arm, again string) (between, within *float64) {
+func (f *measuredFloor) scatters(c figures.Cells, arm, again string) (between, within *float64) {
 	other := map[int]float64{}
 	for _, v := range firsts(c, again) {
 		other[v.Block] = v.Value
@@ -227,7 +228,7 @@ func (f *measuredFloor) scatters(c Cells, arm, again string) (between, within *f
 }
 
 // firsts gives an arm's values, one trial for each block, also if blocks run it several times.
-func firsts(c Cells, arm string) []stats.Value {
+func firsts(c figures.Cells, arm string) []stats.Value {
 	var values []stats.Value
 	for _, t := range c.ByArm[arm] {
 		if t.Repeat <= 1 {
@@ -242,13 +243,13 @@ func firsts(c Cells, arm string) []stats.Value {
 const mostShortLevel = 0.05
 
 // shortTrials adds what short trials of the workload say.
-func (f *measuredFloor) shortTrials(in Input, long, short Cells, lengths experiment.Lengths) {
+func (f *measuredFloor) shortTrials(in Input, long, short figures.Cells, lengths experiment.Lengths) {
 	arm, again := in.Experiment.Arms[0].Name, in.Experiment.Arms[1].Name
 	w, _ := in.Experiment.Workload(short.Workload)
 	seconds := w.Duration.Seconds()
 	compared := stats.Compare(short.Ranked(again), short.Ranked(arm))
 	fit, ok := stats.FitLength(f.noise, compared.Noise, f.Duration, seconds)
-	if !ok || compared.Blocks < LeastScatter {
+	if !ok || compared.Blocks < figures.LeastScatter {
 		return
 	}
 	f.fit, f.ShortDuration, f.Fixed = &fit, &seconds, new(fit.Fixed())
@@ -257,7 +258,7 @@ func (f *measuredFloor) shortTrials(in Input, long, short Cells, lengths experim
 	level := stats.Compare(short.Ranked(arm), long.Ranked(arm))
 	otherLevel := level.Verdict == stats.Higher || level.Verdict == stats.Lower
 	if otherLevel {
-		f.ShortLevel = PointerOf(level.Relative)
+		f.ShortLevel = figures.PointerOf(level.Relative)
 	}
 	for _, d := range lengths.Durations {
 		if d.Seconds() >= f.Duration || f.ShortLevel == nil || math.Abs(*f.ShortLevel) <= mostShortLevel {
@@ -284,9 +285,9 @@ func (f *measuredFloor) detectable(blocks int) stats.Quantity {
 
 func (f *measuredFloor) at(blocks int) DetectableAt {
 	noise := f.noise.In(blocks, f.tests)
-	d := DetectableAt{Blocks: blocks, Difference: PointerOf(noise.Detectable())}
+	d := DetectableAt{Blocks: blocks, Difference: figures.PointerOf(noise.Detectable())}
 	if i := noise.DetectableInterval(); i.Known {
-		d.Interval = &Bounds{i.Low, i.High}
+		d.Interval = &figures.Bounds{i.Low, i.High}
 	}
 	if d.Difference != nil && f.Level > 0 {
 		d.Relative = new(*d.Difference / f.Level)
@@ -314,7 +315,7 @@ func beyondDuration(trials []result.Trial, workload string) float64 {
 }
 
 // warnings says what the noise floor leaves out.
-func (n *NoiseFloor) warnings(in Input, comparisons []Comparison) []Warning {
+func (n *NoiseFloor) warnings(in Input, comparisons []figures.Comparison) []Warning {
 	var warnings []Warning
 	if d := in.Experiment.SelfComparison.Deployments; d > 1 {
 		warnings = append(warnings, Warning{Code: "deployments-not-in-baseline", Message: fmt.Sprintf(
@@ -327,7 +328,7 @@ func (n *NoiseFloor) warnings(in Input, comparisons []Comparison) []Warning {
 			continue
 		}
 		tested++
-		if c.Verdict == Higher || c.Verdict == Lower {
+		if c.Verdict == figures.Higher || c.Verdict == figures.Lower {
 			alone = append(alone, c.Workload+" "+c.Name())
 		}
 	}

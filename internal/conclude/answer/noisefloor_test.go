@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
@@ -158,7 +159,7 @@ func TestUnsoundByChance(t *testing.T) {
 	unsound := 0
 	for seed := range uint64(draws) {
 		in := Input{Experiment: e, Trials: scattered(e, 100+seed, 0.05, 0.05, 0.02, 0)}
-		if len(selfDiffers(CompareArms(in.figured(), Tables(in.figured())))) > 0 {
+		if len(selfDiffers(figures.CompareArms(in.figured(), figures.Tables(in.figured())))) > 0 {
 			unsound++
 		}
 	}
@@ -310,7 +311,7 @@ func TestUnlikeFalseAlarms(t *testing.T) {
 		earlier := EarlierFloor(in, "runs/x", time.Now(), plan, "l2")
 		later := Input{Experiment: plan, Earlier: earlier,
 			Trials: stall(scattered(plan, 5000+seed, 0.05, 0.05, 0.02, 0), 900+seed)}
-		if len(unlike(later, Tables(later.figured()))) > 0 {
+		if len(unlike(later, figures.Tables(later.figured()))) > 0 {
 			alarms++
 		}
 	}

@@ -1,13 +1,17 @@
 package answer
 
-import "fmt"
+import (
+	"fmt"
+
+	"nearfar/internal/conclude/answer/figures"
+)
 
 // oneBlock warns of differences that rest on a single block, with one warning for each workload and quantity.
-func oneBlock(comparisons []Comparison) []Warning {
+func oneBlock(comparisons []figures.Comparison) []Warning {
 	var warnings []Warning
 	type key struct {
 		workload string
-		quantity Quantity
+		quantity figures.Quantity
 	}
 	var keys []key
 	texts := map[key][]string{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -92,7 +93,7 @@ func TestOneRefutedTrialMarksTheArm(t *testing.T) {
 	if a.Unproved != text+"." || !strings.HasSuffix(a.Verdict, " "+text+".") {
 		t.Errorf("unproved: %s\nverdict: %s", a.Unproved, a.Verdict)
 	}
-	if c := a.Comparisons[0]; c.Unproved != text || c.Blocks != 12 || c.Verdict != Lower {
+	if c := a.Comparisons[0]; c.Unproved != text || c.Blocks != 12 || c.Verdict != figures.Lower {
 		t.Errorf("comparison %+v", c)
 	}
 	if f := a.Findings[0]; f.Unproved != text || !strings.HasSuffix(f.Text, "; "+text) {
@@ -207,7 +208,8 @@ func TestDroppedTrialsAreNotCompared(t *testing.T) {
 	}
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	c := a.Comparisons[0]
-	if c.Blocks != 11 || c.Unproved != "" || *c.Difference < -1.2e-6 || *c.Difference > -0.8e-6 || c.Verdict != Lower {
+	if c.Blocks != 11 || c.Unproved != "" || *c.Difference < -1.2e-6 || *c.Difference > -0.8e-6 ||
+		c.Verdict != figures.Lower {
 		t.Errorf("comparison %+v", c)
 	}
 	if f := a.Arms[1]; f.Trials != 11 || f.Median > 10e-6 {
@@ -231,7 +233,7 @@ func TestDroppedTrialsAreNotCompared(t *testing.T) {
 // With too few trials left, no difference is seen, and none left is said.
 func TestDroppedTrialsCanBeTooMany(t *testing.T) {
 	for drop, want := range map[int]string{
-		9: FewBlocks, 12: NotComparable,
+		9: figures.FewBlocks, 12: figures.NotComparable,
 	} {
 		e := claiming(12, false, experiment.UnprovedDrop)
 		trials := model(e, map[string]float64{"vf": -1e-6}, 5e-8)

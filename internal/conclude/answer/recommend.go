@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -37,7 +38,7 @@ func fewestPlanned(self *experiment.SelfComparison) int {
 }
 
 // resolve sets how to find the wanted difference in this quantity alone.
-func (f *measuredFloor) resolve(aim *Aim, fewest int) {
+func (f *measuredFloor) resolve(aim *figures.Aim, fewest int) {
 	difference, ok := aim.Difference(f.Quantity, f.Level)
 	if !ok {
 		return
@@ -79,7 +80,7 @@ func (f *measuredFloor) shortest(blocks int) (seconds float64, ok bool) {
 
 // recommend chooses the blocks, which all workloads share, and the duration of each workload, so that the whole takes
 // the least time. It returns nil if no first quantity has the unit of the aim.
-func recommend(in Input, floors []measuredFloor, aim *Aim) *Recommended {
+func recommend(in Input, floors []measuredFloor, aim *figures.Aim) *Recommended {
 	self := in.Experiment.SelfComparison
 	var wanted []*measuredFloor
 	for i := range floors {
@@ -133,7 +134,7 @@ func lengthFor(in Input, wanted []*measuredFloor, l experiment.Lengths, blocks i
 }
 
 // sentence says what to write into the file: "For 5 %: blocks: 14, and duration 500ms in rr. That takes about 2m10s."
-func (r *Recommended) sentence(aim *Aim) string {
+func (r *Recommended) sentence(aim *figures.Aim) string {
 	var durations []string
 	for _, w := range r.Workloads {
 		durations = append(durations, experiment.FormatDuration(duration(w.Seconds))+" in "+w.Workload)
@@ -143,7 +144,7 @@ func (r *Recommended) sentence(aim *Aim) string {
 }
 
 // unreachable says which difference the largest plan finds, and whether longer trials help.
-func unreachable(wanted []*measuredFloor, aim *Aim) string {
+func unreachable(wanted []*measuredFloor, aim *figures.Aim) string {
 	for _, f := range wanted {
 		longest := f.lengths[len(f.lengths)-1]
 		if _, ok := f.shortest(MostPlanned); ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -54,7 +55,7 @@ func TestOneRecordedTrialASide(t *testing.T) {
 		t.Errorf("difference %v, relative %v", c.Difference, c.Relative)
 	}
 	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil ||
-		c.Verdict != SingleTrial || c.Better != "" || c.Blocks != 0 {
+		c.Verdict != figures.SingleTrial || c.Better != "" || c.Blocks != 0 {
 		t.Errorf("more is said than one trial a side can say: %+v", c)
 	}
 	if want := "one trial a side: no interval can be given"; c.Reason != want {
@@ -84,7 +85,7 @@ func TestRecordedTrialsAreNotPaired(t *testing.T) {
 	}
 	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
 	for _, c := range a.Comparisons {
-		if c.Verdict != NoDifference || c.Interval == nil || c.Interval[0] >= 0 || c.Interval[1] <= 0 {
+		if c.Verdict != figures.NoDifference || c.Interval == nil || c.Interval[0] >= 0 || c.Interval[1] <= 0 {
 			t.Errorf("%s: %+v", c.Name(), c)
 		}
 		if c.Trials == nil || *c.Trials != [2]int{8, 8} || c.Blocks != 0 {
@@ -110,7 +111,7 @@ func TestRecordedTrialsShowADifference(t *testing.T) {
 	}
 	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
 	for _, c := range a.Comparisons {
-		if c.Verdict != Higher || c.Better != "baseline" || c.Interval == nil || c.PValue == nil {
+		if c.Verdict != figures.Higher || c.Better != "baseline" || c.Interval == nil || c.PValue == nil {
 			t.Errorf("%s: %+v", c.Name(), c)
 		}
 	}
@@ -139,7 +140,7 @@ func TestRecordedTrialsThatMeasureDifferently(t *testing.T) {
 			t.Errorf("%s: nothing is said", reason)
 		}
 		for _, c := range a.Comparisons {
-			if c.Difference != nil || c.Verdict != NotComparable || c.Reason != reason {
+			if c.Difference != nil || c.Verdict != figures.NotComparable || c.Reason != reason {
 				t.Errorf("%s: %+v", reason, c)
 			}
 		}

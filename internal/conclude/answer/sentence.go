@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // mostSaid is how many findings a part of the answer tells, mostNamed how many names a list has. The others are
@@ -429,7 +430,7 @@ func (t *telling) together(f Finding) string {
 	if f.Kind != OfLayer {
 		return ""
 	}
-	var most Contribution
+	var most figures.Contribution
 	for _, l := range t.a.Layers {
 		if l.Layer != f.Name || l.Workload != f.Workload || l.Quantity != f.Quantity {
 			continue
@@ -511,13 +512,13 @@ func (t *telling) count(f Finding) string {
 }
 
 // comparison is where a finding about an arm comes from.
-func (t *telling) comparison(f Finding) (Comparison, bool) {
-	i := slices.IndexFunc(t.a.Comparisons, func(c Comparison) bool {
+func (t *telling) comparison(f Finding) (figures.Comparison, bool) {
+	i := slices.IndexFunc(t.a.Comparisons, func(c figures.Comparison) bool {
 		return c.Arm == f.Name && c.Baseline == f.Baseline && c.Workload == f.Workload &&
 			c.BaselineWorkload == f.BaselineWorkload && c.Quantity == f.Quantity
 	})
 	if i < 0 {
-		return Comparison{}, false
+		return figures.Comparison{}, false
 	}
 	return t.a.Comparisons[i], true
 }

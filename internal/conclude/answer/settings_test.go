@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
@@ -100,12 +101,12 @@ func TestWhatIsSetIsCompared(t *testing.T) {
 		trials := measured(e, map[string]float64{strings.ReplaceAll(strings.ReplaceAll(c.set, ": ", "="),
 			"1KiB", "1024B"): 2e-6})
 		if got := Make(Input{Experiment: e, Trials: trials,
-			State: "complete"}).Comparisons[0]; got.Verdict != Higher || got.Reason != "" {
+			State: "complete"}).Comparisons[0]; got.Verdict != figures.Higher || got.Reason != "" {
 			t.Errorf("%s is not compared: %+v", c.set, got)
 		}
 		undeclared := parsed(t, strings.Replace(strings.Replace(arms, "%s", "", 1), "%s", c.workload, 1))
 		if got := Make(Input{Experiment: undeclared, Trials: trials,
-			State: "complete"}).Comparisons[0]; got.Verdict != NotComparable || got.Reason != c.reason {
+			State: "complete"}).Comparisons[0]; got.Verdict != figures.NotComparable || got.Reason != c.reason {
 			t.Errorf("%s is compared though nobody set it: %+v", c.set, got)
 		}
 		// Numbers with another definition are refused, whatever was set.
@@ -115,7 +116,7 @@ func TestWhatIsSetIsCompared(t *testing.T) {
 			}
 		}
 		if got := Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons; len(got) == 0 ||
-			got[0].Verdict != NotComparable {
+			got[0].Verdict != figures.NotComparable {
 			t.Errorf("%s: another definition is compared: %+v", c.set, got[0])
 		}
 	}
@@ -153,7 +154,8 @@ schedule: {blocks: 12, seed: 1}
 			}
 		}
 		a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-		if len(a.Comparisons) != 1 || a.Comparisons[0].Metric != result.Goodput || a.Comparisons[0].Verdict != Lower {
+		if len(a.Comparisons) != 1 || a.Comparisons[0].Metric != result.Goodput ||
+			a.Comparisons[0].Verdict != figures.Lower {
 			t.Errorf("%s first: %+v", first, a.Comparisons)
 		}
 	}
@@ -169,7 +171,7 @@ schedule: {blocks: 12, seed: 1}
 	trials := measured(e, map[string]float64{"wait=spin": -2e-6})
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	if w := append(allWarned(a, "waiting-differs"), allWarned(a, "setting-unproved")...); len(w) > 0 ||
-		a.Comparisons[0].Verdict != Lower {
+		a.Comparisons[0].Verdict != figures.Lower {
 		t.Errorf("%+v %+v", a.Comparisons, a.Warnings)
 	}
 	for i := range trials {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -99,7 +100,7 @@ func (t *telling) mixed(lead int) (sentences []string) {
 			continue
 		}
 		w := t.words(f)
-		verb, direction := w.verb(f.Verdict == Higher)
+		verb, direction := w.verb(f.Verdict == figures.Higher)
 		sentences = append(sentences, fmt.Sprintf("Mixed: %s, %s %s %s, but %s.", uncapital(t.sides(f).With), t.where(f),
 			verb, direction, text))
 	}

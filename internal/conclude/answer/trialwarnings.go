@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
 
 // trialWarnings warns of what the trials show: too few blocks, drift, outlier blocks, arms with two modes. Only each
 // workload's first quantity is checked for modes and drift, so that one cause gives one warning.
-func trialWarnings(e *experiment.Experiment, tables []Cells) []Warning {
+func trialWarnings(e *experiment.Experiment, tables []figures.Cells) []Warning {
 	var warnings []Warning
-	if Deployed(e) {
+	if figures.Deployed(e) {
 		for _, c := range tables {
 			if c.Primary {
 				warnings = append(warnings, modes(e, c)...)
@@ -42,7 +43,7 @@ func trialWarnings(e *experiment.Experiment, tables []Cells) []Warning {
 }
 
 // fewestBlocks gives the smallest number of pairs in any comparison, and the number of comparisons in a family.
-func fewestBlocks(e *experiment.Experiment, tables []Cells) (blocks, comparisons int) {
+func fewestBlocks(e *experiment.Experiment, tables []figures.Cells) (blocks, comparisons int) {
 	blocks = e.Schedule.Blocks
 	for _, c := range tables {
 		if c.ReportOnly {
@@ -59,7 +60,7 @@ func fewestBlocks(e *experiment.Experiment, tables []Cells) (blocks, comparisons
 }
 
 // overBlocks warns of drift and of outlier blocks.
-func overBlocks(e *experiment.Experiment, c Cells) []Warning {
+func overBlocks(e *experiment.Experiment, c figures.Cells) []Warning {
 	var trials []stats.Trial
 	var baseline []float64
 	for _, arm := range e.Arms {
@@ -92,7 +93,7 @@ func signedShare(ratio float64) string {
 
 // scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of
 // medians, and do not show it.
-func scatters(e *experiment.Experiment, c Cells) []Warning {
+func scatters(e *experiment.Experiment, c figures.Cells) []Warning {
 	var warnings []Warning
 	// Single trials: the median of several trials of the baseline would scatter less.
 	for _, d := range stats.FindScatterDifferences(c.SingleTrials(e), e.Baseline) {
@@ -108,7 +109,7 @@ func scatters(e *experiment.Experiment, c Cells) []Warning {
 }
 
 // drifts warns of a drift that the arms share, which pairing removes, and of differences that change during the run.
-func drifts(e *experiment.Experiment, c Cells, trials []stats.Trial) []Warning {
+func drifts(e *experiment.Experiment, c figures.Cells, trials []stats.Trial) []Warning {
 	var warnings []Warning
 	own := stats.FindArmDrifts(trials, e.Baseline)
 	if d, ok := stats.FindCommonDrift(trials); ok {
@@ -150,7 +151,7 @@ func drifts(e *experiment.Experiment, c Cells, trials []stats.Trial) []Warning {
 }
 
 // modes warns of arms whose trials fall into two groups, or do not vary at all.
-func modes(e *experiment.Experiment, c Cells) []Warning {
+func modes(e *experiment.Experiment, c figures.Cells) []Warning {
 	var warnings []Warning
 	for _, arm := range e.Arms {
 		values := stats.Numbers(c.Values(arm.Name))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -94,7 +95,7 @@ func (n *NoiseFloor) statement(a Answer) Statement {
 		return Statement{}
 	}
 	t := teller{a: a, sides: sidesOf}
-	where := func(workload string, q Quantity) string {
+	where := func(workload string, q figures.Quantity) string {
 		return t.where(Finding{Workload: workload, Quantity: q})
 	}
 	if !n.Sound {
@@ -120,7 +121,7 @@ func (n *NoiseFloor) statement(a Answer) Statement {
 }
 
 // seen says what the blocks of the file find in the first quantity of each workload.
-func (n *NoiseFloor) seen(where func(string, Quantity) string) string {
+func (n *NoiseFloor) seen(where func(string, figures.Quantity) string) string {
 	var parts []string
 	blocks, done := 0, map[string]bool{}
 	for _, f := range n.Figures {
@@ -152,7 +153,7 @@ func apart(a Answer) string {
 		return ""
 	}
 	lead := a.Findings[(&telling{teller: teller{a: a, sides: sidesOf}}).lead()]
-	var tests []Additivity
+	var tests []figures.Additivity
 	for _, t := range a.Additivity {
 		first := t.Workload == lead.Workload && t.Quantity == lead.Quantity && leads(a, t.Workload, t.Quantity)
 		if t.Text != "" && (first || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {

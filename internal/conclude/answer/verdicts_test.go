@@ -13,6 +13,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -33,52 +34,53 @@ var (
 	open     = Measured{Workload: "open", Mode: experiment.RR}
 	crr      = Measured{Workload: "new", Mode: experiment.CRR}
 	messages = Measured{Workload: "events", Mode: experiment.Messages}
-	response = Quantity{Metric: result.ResponseTime, Stat: result.P99, Unit: result.Seconds}
-	lossOf   = Quantity{Metric: result.Loss, Unit: result.One}
-	average  = Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
-	rateOf   = Quantity{Metric: result.MessageRate, Unit: result.PerSecond}
+	response = figures.Quantity{Metric: result.ResponseTime, Stat: result.P99, Unit: result.Seconds}
+	lossOf   = figures.Quantity{Metric: result.Loss, Unit: result.One}
+	average  = figures.Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
+	rateOf   = figures.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}
 )
 
 // with adds a comparison of an arm: its difference, the interval's ends and the baseline's level.
-func (m *made) with(arm string, w Measured, q Quantity, difference, low, high, level float64) *made {
-	c := Comparison{Arm: arm, Baseline: m.Baseline, Workload: w.Workload, Quantity: q, Blocks: 12,
-		Confidence: stats.Confidence, Difference: &difference, Interval: &Bounds{low, high}, Verdict: Higher}
+func (m *made) with(arm string, w Measured, q figures.Quantity, difference, low, high, level float64) *made {
+	c := figures.Comparison{Arm: arm, Baseline: m.Baseline, Workload: w.Workload, Quantity: q, Blocks: 12,
+		Confidence: stats.Confidence, Difference: &difference, Interval: &figures.Bounds{low, high},
+		Verdict: figures.Higher}
 	if difference < 0 {
-		c.Verdict = Lower
+		c.Verdict = figures.Lower
 	}
 	detectable := 1.4 * (high - low) / 2
 	c.Detectable = &detectable
 	if low <= 0 && high >= 0 {
-		c.Verdict = NoDifference
+		c.Verdict = figures.NoDifference
 	}
 	if level != 0 {
 		relative := difference / level
-		c.Relative, c.RelativeInterval = &relative, &Bounds{low / level, high / level}
+		c.Relative, c.RelativeInterval = &relative, &figures.Bounds{low / level, high / level}
 		m.figure(m.Baseline, w, q, level)
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = BetterSide(c.Metric, c.Verdict)
+	c.Better = figures.BetterSide(c.Metric, c.Verdict)
 	m.Comparisons = append(m.Comparisons, c)
 	return m
 }
 
 // last changes the last comparison.
-func (m *made) last(change func(*Comparison)) *made {
+func (m *made) last(change func(*figures.Comparison)) *made {
 	change(&m.Comparisons[len(m.Comparisons)-1])
 	return m
 }
 
 // without takes what is not known from the last comparison, and sets its verdict.
 func (m *made) without(verdict, reason string) *made {
-	return m.last(func(c *Comparison) {
+	return m.last(func(c *figures.Comparison) {
 		c.Interval, c.RelativeInterval, c.Detectable, c.Better = nil, nil, nil, ""
 		c.Verdict, c.Reason = verdict, reason
 	})
 }
 
-func (m *made) figure(arm string, w Measured, q Quantity, median float64) *made {
-	m.Arms = append(m.Arms, Figure{Arm: arm, Workload: w.Workload, Quantity: q, Median: median, Trials: 12,
-		Interval: &Bounds{.98 * median, 1.03 * median}})
+func (m *made) figure(arm string, w Measured, q figures.Quantity, median float64) *made {
+	m.Arms = append(m.Arms, figures.Figure{Arm: arm, Workload: w.Workload, Quantity: q, Median: median, Trials: 12,
+		Interval: &figures.Bounds{.98 * median, 1.03 * median}})
 	return m
 }
 
@@ -92,15 +94,16 @@ func (m *made) limited(arm string) *made {
 }
 
 func (m *made) layer(name string, w Measured, cost, low, high float64) *made {
-	l := Layer{Layer: name, Workload: w.Workload, Quantity: p50, Cost: cost, Interval: &Bounds{low, high},
-		Verdict: Higher}
+	l := figures.Layer{Layer: name, Workload: w.Workload, Quantity: p50, Cost: cost,
+		Interval: &figures.Bounds{low, high},
+		Verdict:  figures.Higher}
 	detectable := .7 * (high - low)
 	l.Detectable = &detectable
 	switch {
 	case low <= 0 && high >= 0:
-		l.Verdict = NoDifference
+		l.Verdict = figures.NoDifference
 	case cost < 0:
-		l.Verdict = Lower
+		l.Verdict = figures.Lower
 	}
 	l.PValue = pOf(l.Verdict)
 	m.Layers = append(m.Layers, l)
@@ -137,7 +140,7 @@ func toldAnswers() []struct {
 	asked := crr
 	asked.Question = "What does a firewall cost for new connections?"
 	load := Measured{Workload: "load-half", Mode: experiment.Load, Rate: 5000}
-	deployment := func(c *Comparison) { c.About = AboutThisDeployment }
+	deployment := func(c *figures.Comparison) { c.About = figures.AboutThisDeployment }
 	firewall := func(w Measured) *made {
 		return answerOf(open, w).
 			with("rules100", open, p50, .1*us, -.4*us, .6*us, 16*us).
@@ -157,7 +160,7 @@ func toldAnswers() []struct {
 		return m
 	}
 	failures := func(m *made) *made {
-		all := Quantity{Metric: MetricFailures, Unit: result.One}
+		all := figures.Quantity{Metric: MetricFailures, Unit: result.One}
 		return m.with("udp", rr, all, .29, .10, .56, 0)
 	}
 	all := []named{
@@ -174,7 +177,8 @@ func toldAnswers() []struct {
 			with("v6", rr, p50, .1*us, -.43*us, .61*us, 18*us).
 			with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 18*us)).run()},
 		{"the arm that is asked about differs only in its table", about("v6", answerOf(rr).
-			with("v6", rr, p50, .532*us, .1*us, .9*us, 15.8*us).last(func(c *Comparison) { c.PValue = &barely }).
+			with("v6", rr, p50, .532*us, .1*us, .9*us, 15.8*us).
+			last(func(c *figures.Comparison) { c.PValue = &barely }).
 			with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 15.8*us).
 			with("v6", bulk, goodput, 1e6, -1e6, 2e6, 1e9)).run()},
 		{"layers do not precede the arm that is asked about", about("full", answerOf(rr).
@@ -182,12 +186,12 @@ func toldAnswers() []struct {
 			with("full", rr, p50, 16.8*us, 15.8*us, 21.7*us, 14.2*us).
 			layer("vtep", rr, 4.37*us, 3.32*us, 5.41*us).layer("bridge", rr, 2.75*us, 1.35*us, 4.14*us)).run()},
 		{"an arm with several differences", answerOf(rr).with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 15.8*us).
-			last(func(c *Comparison) { c.Otherwise = []string{"bridge", "router", "ip=6"} }).run()},
+			last(func(c *figures.Comparison) { c.Otherwise = []string{"bridge", "router", "ip=6"} }).run()},
 		{"trials that waited for others", answerOf(Measured{Workload: "rr", Mode: experiment.RR, Waited: .906}).
 			with("spin", Measured{Workload: "rr"}, p50, 14.5e-3, 11.5e-3, 17.4e-3, 2.3e-3).run()},
 		{"an arm that sets something elsewhere", answerOf(rr, bulk).with("spin", rr, p50, 2*us, 1*us, 3*us, 16*us).
-			with("small", rr, p50, .1*us, -.4*us, .6*us, 16*us).last(func(c *Comparison) { c.Same = true }).
-			with("spin", bulk, goodput, 1e6, -1e6, 2e6, 1e9).last(func(c *Comparison) { c.Same = true }).
+			with("small", rr, p50, .1*us, -.4*us, .6*us, 16*us).last(func(c *figures.Comparison) { c.Same = true }).
+			with("spin", bulk, goodput, 1e6, -1e6, 2e6, 1e9).last(func(c *figures.Comparison) { c.Same = true }).
 			with("small", bulk, goodput, 1e6, -1e6, 2e6, 1e9).run()},
 		{"a figure that something else limits", answerOf(bulk).figure("slow", bulk, goodput, 2e8).
 			with("slow", bulk, goodput, -7e8, -8e8, -6e8, 9e8).limited("slow").run()},
@@ -208,14 +212,15 @@ func toldAnswers() []struct {
 		{"a layer saves time", answerOf(rr).with("x", rr, p50, -2*us, -3*us, -1*us, 14*us).
 			layer("bypass", rr, -2.1*us, -2.9*us, -1.3*us).layer("bridge", rr, 2.75*us, 1.35*us, 4.14*us).run()},
 		{"too few blocks", answerOf(rr).with("far", rr, p50, 2.9*us, 0, 0, 15*us).
-			without(FewBlocks, "3 blocks are too few for a table of this size: it takes 4 more").run()},
+			without(figures.FewBlocks, "3 blocks are too few for a table of this size: it takes 4 more").run()},
 		{"too few deployments", answerOf(rr).with("far", rr, p50, 2.9*us, 0, 0, 15*us).
-			without(FewDeployments, "1 of the deployments have 6 blocks with both arms: it takes 2").run()},
+			without(figures.FewDeployments, "1 of the deployments have 6 blocks with both arms: it takes 2").run()},
 		{"one trial a side", answerOf(rr).with("far", rr, average, 2.9*us, 0, 0, 15*us).
-			without(SingleTrial, "one trial a side: no interval can be given").
-			last(func(c *Comparison) { c.Trials, c.Blocks = &[2]int{1, 1}, 0 }).run()},
+			without(figures.SingleTrial, "one trial a side: no interval can be given").
+			last(func(c *figures.Comparison) { c.Trials, c.Blocks = &[2]int{1, 1}, 0 }).run()},
 		{"not comparable", answerOf(rr).with("udp", rr, p50, 0, 0, 0, 15*us).
-			without(NotComparable, "protocol: udp against tcp").last(func(c *Comparison) { c.Difference = nil }).run()},
+			without(figures.NotComparable, "protocol: udp against tcp").
+			last(func(c *figures.Comparison) { c.Difference = nil }).run()},
 		{"failures lead", failures(answerOf(rr).with("udp", rr, p50, -454.7*us, -470*us, -440*us, 830*us)).run()},
 		{"all trials of an arm failed", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us)
@@ -223,12 +228,14 @@ func toldAnswers() []struct {
 			return m.run()
 		}()},
 		{"so bad that there is no figure", answerOf(rr).figure("l2", rr, p50, 15*us).with("lossy", rr, p50, 1, 1, math.Inf(1), 0).
-			last(func(c *Comparison) {
-				c.Difference, c.Verdict, c.Better, c.Unbounded = nil, Higher, "baseline", UnboundedAbove
+			last(func(c *figures.Comparison) {
+				c.Difference, c.Verdict, c.Better, c.Unbounded = nil, figures.Higher, "baseline", figures.UnboundedAbove
 				c.Reason, c.Missing = "no median in 12 of 12 trials", &[2]int{12, 0}
 			}).run()},
 		{"trials without a figure", answerOf(rr).with("stalls", rr, p99, 9*us, 8.9*us, math.Inf(1), 20*us).
-			last(func(c *Comparison) { c.RelativeInterval, c.Unbounded = &Bounds{.4, math.Inf(1)}, UnboundedAbove }).run()},
+			last(func(c *figures.Comparison) {
+				c.RelativeInterval, c.Unbounded = &figures.Bounds{.4, math.Inf(1)}, figures.UnboundedAbove
+			}).run()},
 		{"faster, but with loss", answerOf(rr).with("udp", rr, p50, -454.7*us, -470*us, -440*us, 830*us).
 			figure("udp", rr, lossOf, .02).run()},
 		{"faster, but with less goodput", answerOf(rr, bulk).with("big", rr, p50, -3.2*us, -4.1*us, -2.5*us, 15.5*us).
@@ -248,8 +255,8 @@ func toldAnswers() []struct {
 		}()},
 		{"these machines", answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us).last(deployment).run()},
 		{"several deployments", answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us).
-			last(func(c *Comparison) {
-				c.About, c.Deployments = AboutConfiguration, &Deployments{Used: 5}
+			last(func(c *figures.Comparison) {
+				c.About, c.Deployments = figures.AboutConfiguration, &figures.Deployments{Used: 5}
 			}).run()},
 		{"a lab", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us)
@@ -262,13 +269,13 @@ func toldAnswers() []struct {
 			return m.run()
 		}()},
 		{"two runs", func() Statement {
-			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *Comparison) {
+			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *figures.Comparison) {
 				c.About, c.Trials, c.Blocks = string(stats.TheseRuns), &[2]int{12, 12}, 0
 			})
 			return m.conclude(twoSides, &experiment.Experiment{})
 		}()},
 		{"runs on both sides", func() Statement {
-			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *Comparison) {
+			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *figures.Comparison) {
 				c.About, c.Runs, c.Trials, c.Blocks = "runs", &[2]int{4, 3}, &[2]int{48, 36}, 0
 			})
 			return m.conclude(twoSides, &experiment.Experiment{})
@@ -276,7 +283,7 @@ func toldAnswers() []struct {
 		{"two arms of a run", answerOf(rr).with("routed", rr, p50, 4.98*us, 3.67*us, 6.18*us, 18*us).
 			conclude(twoSides, &experiment.Experiment{})},
 		{"two workloads", answerOf(rr).with("l2", rr, p50, 4.98*us, 3.67*us, 6.18*us, 18*us).
-			last(func(c *Comparison) { c.BaselineWorkload = "rr-udp" }).
+			last(func(c *figures.Comparison) { c.BaselineWorkload = "rr-udp" }).
 			conclude(func(f Finding) Sides { return Sides{"With l2", "with l2", "against l2"} }, &experiment.Experiment{})},
 		{"a baseline against itself", func() Statement {
 			m := answerOf(rr).figure("l2", rr, p50, 15*us)
@@ -297,13 +304,13 @@ func toldAnswers() []struct {
 		{"load at a rate", answerOf(load).with("far", load, response, 310*us, 190*us, 420*us, 900*us).run()},
 		{"interrupted", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us).
-				last(func(c *Comparison) { c.Blocks = 7 })
+				last(func(c *figures.Comparison) { c.Blocks = 7 })
 			m.State = "interrupted"
 			return m.run()
 		}()},
 		{"not proved", func() Statement {
 			m := answerOf(rr).with("vf", rr, p50, -3.2*us, -4.1*us, -2.5*us, 15.5*us).
-				last(func(c *Comparison) { c.Unproved = "vf is not proved" })
+				last(func(c *figures.Comparison) { c.Unproved = "vf is not proved" })
 			m.Unproved = "Not proved: vf, accelerated-networking is unknown in 12 of 12 trials."
 			return m.run()
 		}()},

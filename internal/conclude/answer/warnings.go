@@ -8,11 +8,12 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
 // runWarnings gives the warnings about the run as a whole.
-func runWarnings(in Input, a Answer, tables []Cells) []Warning {
+func runWarnings(in Input, a Answer, tables []figures.Cells) []Warning {
 	var warnings []Warning
 	if in.State != "complete" && in.State != "" {
 		scheduled := 0
@@ -105,7 +106,7 @@ func notes(in Input) []Warning {
 }
 
 // deploymentWarnings names the deployments that do not count, and says if too few are left.
-func deploymentWarnings(comparisons []Comparison) []Warning {
+func deploymentWarnings(comparisons []figures.Comparison) []Warning {
 	type key struct{ deployment, blocks int }
 	var left []key
 	few := false
@@ -113,7 +114,7 @@ func deploymentWarnings(comparisons []Comparison) []Warning {
 		if c.Deployments == nil {
 			continue
 		}
-		few = few || c.Verdict == FewDeployments
+		few = few || c.Verdict == figures.FewDeployments
 		for _, d := range c.Deployments.Each {
 			k := key{d.Deployment, d.Blocks}
 			if !d.Used && !slices.ContainsFunc(left, func(l key) bool { return l.deployment == k.deployment }) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -17,9 +18,9 @@ const notableLateness = 0.05
 // lateWires warns of times that include the lateness of a user-space wire. At the median it counts twice, because a
 // round trip crosses the wire twice. At p99 it counts once, because two late packets in one round trip are rare. Each
 // such figure gets a caution.
-func lateWires(in Input, figures []Figure) []Warning {
+func lateWires(in Input, all []figures.Figure) []Warning {
 	var warnings []Warning
-	for i, f := range figures {
+	for i, f := range all {
 		if f.Unit != result.Seconds || f.Scope != "" || !(f.Median > 0) {
 			continue
 		}
@@ -36,7 +37,7 @@ func lateWires(in Input, figures []Figure) []Warning {
 		if crossings == 1 {
 			what = "one packet in a hundred left it"
 		}
-		figures[i].Caution = "includes the wire's lateness, " + result.Amount(late.Seconds(), result.Seconds)
+		all[i].Caution = "includes the wire's lateness, " + result.Amount(late.Seconds(), result.Seconds)
 		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm,
 			Workload: f.Workload, Message: fmt.Sprintf(
 				"%s of %s includes the wire's own lateness: %s more than %s late "+
@@ -84,9 +85,9 @@ const (
 // belowRate warns of streams that carried clearly less than the wires of their arm allow. It does not judge arms
 // whose wires lose packets, connections whose window does not fill the path, or workloads with a background: less is
 // expected there. Each such figure gets a caution.
-func belowRate(in Input, figures []Figure) []Warning {
+func belowRate(in Input, all []figures.Figure) []Warning {
 	var warnings []Warning
-	for i, f := range figures {
+	for i, f := range all {
 		if f.Metric != result.Goodput || f.Scope != "" {
 			continue
 		}
@@ -117,9 +118,9 @@ func belowRate(in Input, figures []Figure) []Warning {
 			message += fmt.Sprintf("; the wire is a process, and one packet in a hundred left it more than %s late",
 				result.Amount(late.Seconds(), result.Seconds))
 		}
-		figures[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials: something else limits it",
+		all[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials: something else limits it",
 			result.Amount(allowed, result.BitsPerSecond), below, len(trials))
-		figures[i].Limited = 2*below > len(trials)
+		all[i].Limited = 2*below > len(trials)
 		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm,
 			Workload: f.Workload, Message: message})
 	}

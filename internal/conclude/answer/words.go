@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -81,7 +82,7 @@ type words struct {
 }
 
 // wordsOf gives the words of a quantity in a workload of this mode.
-func wordsOf(q Quantity, mode string) words {
+func wordsOf(q figures.Quantity, mode string) words {
 	for _, t := range things() {
 		if t.metric != q.Metric || !t.holds(mode) {
 			continue
@@ -95,7 +96,7 @@ func wordsOf(q Quantity, mode string) words {
 }
 
 // statistic gives the words of a statistic of times.
-func (t thing) statistic(q Quantity) words {
+func (t thing) statistic(q figures.Quantity) words {
 	w := words{takes: true}
 	switch q.Stat {
 	case result.P50:

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -20,11 +20,11 @@ func differences(base, other []result.Trial, set []string) []string {
 		return []string{"no good trials on one side"}
 	}
 	var reasons []string
-	for _, property := range append(answer.Properties(), answer.Property{Name: "waiting", Of: environment.Waiting}) {
+	for _, property := range append(figures.Properties(), figures.Property{Name: "waiting", Of: environment.Waiting}) {
 		if property.Name == "tool" {
 			continue
 		}
-		b, n := answer.Distinct(base, property.Of), answer.Distinct(other, property.Of)
+		b, n := figures.Distinct(base, property.Of), figures.Distinct(other, property.Of)
 		switch {
 		case property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")): // some trials do not say
 			continue

@@ -7,13 +7,14 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
 // entry is a pair in one quantity.
 type entry struct {
 	pair     *Pair
-	quantity answer.Quantity
+	quantity figures.Quantity
 	// primary says that it is the workload's first quantity.
 	primary bool
 }
@@ -23,14 +24,14 @@ type entry struct {
 func (c *Contrast) Answer() answer.Answer {
 	a := answer.Answer{
 		Nearfar: "v1", Ran: answer.Ran{Baseline: c.Base.Name},
-		Figures: answer.Figures{
-			Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{},
-			Residual: []answer.Residual{},
+		Figures: figures.Figures{
+			Arms: []figures.Figure{}, Comparisons: []figures.Comparison{}, Layers: []figures.Layer{},
+			Residual: []figures.Residual{},
 		},
 		Warnings: []answer.Warning{},
 		Compared: answer.Compared{Sources: []answer.Source{c.Base.source(), c.New.source()}},
 	}
-	a.Averages = answer.AveragesOf(slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Paired }))
+	a.Averages = figures.AveragesOf(slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Paired }))
 	for _, s := range a.Sources {
 		a.Trials += s.Trials
 		a.Failed += s.Failed
@@ -67,7 +68,7 @@ func (c *Contrast) entries() []entry {
 				pairs = append(pairs, &c.Pairs[i])
 			}
 		}
-		var quantities []answer.Quantity
+		var quantities []figures.Quantity
 		for _, p := range pairs {
 			for _, q := range c.quantities(p) {
 				if !slices.Contains(quantities, q) {
@@ -91,25 +92,25 @@ func (c *Contrast) entries() []entry {
 }
 
 // stated is the quantity that represents a workload if no pair of it can be compared.
-func stated(pairs []*Pair) []answer.Quantity {
+func stated(pairs []*Pair) []figures.Quantity {
 	for _, p := range pairs {
 		for _, g := range []group{p.new, p.base} {
-			if all := answer.Quantities(g.good); len(all) > 0 {
+			if all := figures.Quantities(g.good); len(all) > 0 {
 				return all[:1]
 			}
 		}
 	}
-	return []answer.Quantity{{Metric: result.RTT, Unit: result.Seconds}}
+	return []figures.Quantity{{Metric: result.RTT, Unit: result.Seconds}}
 }
 
 // quantities lists the numbers of a pair that are compared: those that both sides have. Tools without a common
 // quantity, and imported results, are compared by the mean.
-func (c *Contrast) quantities(p *Pair) []answer.Quantity {
+func (c *Contrast) quantities(p *Pair) []figures.Quantity {
 	if p.Missing != "" || p.Refused != "" {
 		return nil
 	}
-	base, other := answer.Quantities(p.base.good), answer.Quantities(p.new.good)
-	var common []answer.Quantity
+	base, other := figures.Quantities(p.base.good), figures.Quantities(p.new.good)
+	var common []figures.Quantity
 	for _, q := range other {
 		if slices.Contains(base, q) || c.lost(p, q, p.base, p.new) {
 			common = append(common, q)
@@ -120,21 +121,21 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 			common = append(common, q)
 		}
 	}
-	both := func(q answer.Quantity) bool {
-		return len(answer.Present(p.base.good, []answer.Quantity{q})) > 0 &&
-			len(answer.Present(p.new.good, []answer.Quantity{q})) > 0
+	both := func(q figures.Quantity) bool {
+		return len(figures.Present(p.base.good, []figures.Quantity{q})) > 0 &&
+			len(figures.Present(p.new.good, []figures.Quantity{q})) > 0
 	}
-	mean := answer.Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
+	mean := figures.Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
 	times := len(base) > 0 && len(other) > 0 && base[0].Metric == result.RTT && other[0].Metric == result.RTT
 	if (c.recorded() || len(common) == 0) && times && both(mean) && !slices.Contains(common, mean) {
-		common = append([]answer.Quantity{mean}, common...)
+		common = append([]figures.Quantity{mean}, common...)
 	}
 	if len(common) > 0 {
 		return common
 	}
 	for _, q := range append(other, base...) {
 		if both(q) {
-			return []answer.Quantity{q}
+			return []figures.Quantity{q}
 		}
 	}
 	return nil
@@ -143,10 +144,10 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 // recorded says whether a side was measured by another program.
 func (c *Contrast) recorded() bool { return !c.Base.measuredHere() || !c.New.measuredHere() }
 
-func (c *Contrast) figures(entries []entry) []answer.Figure {
-	all := []answer.Figure{}
+func (c *Contrast) figures(entries []entry) []figures.Figure {
+	all := []figures.Figure{}
 	seen := map[string]bool{}
-	add := func(side, arm, workload string, g group, r answer.Ranking) {
+	add := func(side, arm, workload string, g group, r figures.Ranking) {
 		q := r.Quantity
 		key := side + "\x00" + arm + "\x00" + workload + "\x00" + g.workload + "\x00" + q.Name()
 		if f, ok := summary(side, arm, workload, g, r); ok && !seen[key] {
@@ -169,28 +170,28 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 }
 
 // summary is the figure of a group: the median of its attempts, or with several runs of the runs' medians.
-func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
+func summary(side, arm, workload string, g group, r figures.Ranking) (figures.Figure, bool) {
 	if g.runs == nil {
-		f, ok := answer.FigureOf(g.deployed(), arm, workload, r, g.attempts)
+		f, ok := figures.FigureOf(g.deployed(), arm, workload, r, g.attempts)
 		f.Side = side
 		return f, ok
 	}
-	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), r.LackOf("", g.attempts))
+	f, ok := figures.SummaryOf(side, arm, workload, r.Quantity, units(g, r), r.LackOf("", g.attempts))
 	f.Runs, f.Trials = f.Trials, r.Count(g.attempts)
 	return f, ok
 }
 
-func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
-	all := make([]answer.Comparison, len(entries))
+func (c *Contrast) comparisons(entries []entry) []figures.Comparison {
+	all := make([]figures.Comparison, len(entries))
 	var pairs []stats.Pair
 	var samples []stats.Runs
 	var several []stats.Deployed
 	var numbers [][]int
 	var ofPair, ofSamples, ofSeveral []int
 	for i, e := range entries {
-		all[i] = answer.Comparison{
+		all[i] = figures.Comparison{
 			Arm: e.pair.NewArm, Baseline: e.pair.BaseArm, Workload: e.pair.Workload, Quantity: e.quantity,
-			Confidence: stats.Confidence, Verdict: answer.NotComparable, Reason: e.pair.Refused,
+			Confidence: stats.Confidence, Verdict: figures.NotComparable, Reason: e.pair.Refused,
 			Unproved: e.pair.Unproved(false),
 		}
 		if c.otherWorkloads() {
@@ -211,13 +212,13 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		}
 	}
 	for i, s := range stats.CompareAll(pairs) {
-		answer.FillPaired(&all[ofPair[i]], s)
+		figures.FillPaired(&all[ofPair[i]], s)
 	}
 	for i, s := range stats.CompareDeployments(several) {
-		answer.FillDeployments(&all[ofSeveral[i]], s, numbers[i])
+		figures.FillDeployments(&all[ofSeveral[i]], s, numbers[i])
 	}
 	for i, s := range stats.CompareRuns(samples) {
-		answer.FillRuns(&all[ofSamples[i]], s)
+		figures.FillRuns(&all[ofSamples[i]], s)
 		if entries[ofSamples[i]].pair.oneRun {
 			all[ofSamples[i]].About = ""
 		}
@@ -230,17 +231,17 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 }
 
 // lacks counts the attempts of the arm and of the baseline that have no value of an entry's quantity.
-func lacks(e entry) (arm, baseline answer.Lack) {
+func lacks(e entry) (arm, baseline figures.Lack) {
 	baseline, arm = e.pair.LackOf(e.quantity)
 	return arm, baseline
 }
 
 // inBlocks gives the values of a quantity with their blocks; apart gives them without blocks.
-func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
+func (p *Pair) inBlocks(q figures.Quantity) stats.Pair {
 	return p.ranking(q).InBlocks(p.new.tried(), p.base.tried())
 }
 
-func (g *group) tried() answer.Tried { return answer.Tried{Attempts: g.attempts, Good: g.good} }
+func (g *group) tried() figures.Tried { return figures.Tried{Attempts: g.attempts, Good: g.good} }
 
 // deployed says whether the pair shares blocks on hosts that were made several times.
 func (p *Pair) deployed() bool {
@@ -253,17 +254,17 @@ func (g group) deployed() bool {
 }
 
 // byDeployment gives the values of a quantity for each deployment, and the deployments' numbers.
-func (p *Pair) byDeployment(q answer.Quantity) (stats.Deployed, []int) {
-	return answer.ByDeployment(p.ranking(q), p.new.tried(), p.base.tried())
+func (p *Pair) byDeployment(q figures.Quantity) (stats.Deployed, []int) {
+	return figures.ByDeployment(p.ranking(q), p.new.tried(), p.base.tried())
 }
 
-func (p *Pair) apart(q answer.Quantity) stats.Samples {
+func (p *Pair) apart(q figures.Quantity) stats.Samples {
 	arm, baseline := p.ranking(q).Both(p.new.tried(), p.base.tried())
 	return stats.Samples{Arm: stats.Numbers(arm), Baseline: stats.Numbers(baseline)}
 }
 
 // values gives the quantity of a group, one value for each block of each run.
-func values(g group, q answer.Quantity) []stats.Value {
+func values(g group, q figures.Quantity) []stats.Value {
 	var all []stats.Value
 	if g.runs != nil {
 		for _, trials := range g.runs {
@@ -292,12 +293,12 @@ func (p *Pair) Arm(c *Contrast) string {
 
 // Lacks says why a quantity of the pair cannot be judged, and which figures exist instead; empty if it can. newOnly
 // ignores Base.
-func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
+func (p *Pair) Lacks(q figures.Quantity, newOnly bool) string {
 	groups, sides := []group{p.new, p.base}, []string{p.sides[1], p.sides[0]}
 	if newOnly {
 		groups = groups[:1]
 	}
-	if q == answer.FailuresQuantity() {
+	if q == figures.FailuresQuantity() {
 		if slices.ContainsFunc(groups, func(g group) bool { return len(g.attempts) == 0 }) {
 			return "there are no trials"
 		}
@@ -312,7 +313,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 				g.dropped)
 		case len(g.good) == 0:
 			return "there are no trials"
-		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
+		case len(figures.Present(g.good, []figures.Quantity{q})) == 0:
 			reason := fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
 			if l := p.ranking(q).LackOf(sides[i], g.attempts); l.Missing > 0 {
 				reason += fmt.Sprintf("; it is missing in %s", l)
@@ -322,7 +323,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	}
 	if !newOnly && q.Unit == result.Seconds {
 		plain := func(t result.Trial) string { return t.Definition }
-		if b, n := answer.Distinct(p.base.good, plain), answer.Distinct(p.new.good, plain); !slices.Equal(b, n) {
+		if b, n := figures.Distinct(p.base.good, plain), figures.Distinct(p.new.good, plain); !slices.Equal(b, n) {
 			return fmt.Sprintf("not comparable: definition: %s against %s", list(n), list(b))
 		}
 	}
@@ -344,10 +345,10 @@ func (g *group) figures() string {
 }
 
 // Medians are the medians of both sides; of failures the shares.
-func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
-	if q == answer.FailuresQuantity() {
+func (p *Pair) Medians(q figures.Quantity) (base, other stats.Quantity) {
+	if q == figures.FailuresQuantity() {
 		share := func(g group) stats.Quantity {
-			return stats.Quantity{Value: answer.AttemptsOf(g.attempts).Share(), Known: len(g.attempts) > 0}
+			return stats.Quantity{Value: figures.AttemptsOf(g.attempts).Share(), Known: len(g.attempts) > 0}
 		}
 		return share(p.base), share(p.new)
 	}

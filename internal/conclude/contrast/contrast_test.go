@@ -14,6 +14,7 @@ import (
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -109,9 +110,9 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 		t.Fatalf("%d comparisons: %+v", len(a.Comparisons), a.Comparisons)
 	}
 	for _, c := range a.Comparisons {
-		want := answer.NoDifference
+		want := figures.NoDifference
 		if c.Arm == "vxlan" {
-			want = answer.Higher
+			want = figures.Higher
 		}
 		if c.Verdict != want || c.Blocks != 0 || c.Trials == nil || *c.Trials != [2]int{12, 10} || c.Interval == nil {
 			t.Errorf("%s %s: %+v", c.Arm, c.Name(), c)
@@ -164,7 +165,7 @@ func TestArmsOfOneRunArePaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Answer()
-	if got := a.Comparisons[0]; got.Blocks != 8 || got.Trials != nil || got.Verdict != answer.Higher ||
+	if got := a.Comparisons[0]; got.Blocks != 8 || got.Trials != nil || got.Verdict != figures.Higher ||
 		math.Abs(*got.Difference-1e-8) > 1e-12 {
 		t.Errorf("%+v", got)
 	}
@@ -176,7 +177,7 @@ func TestArmsOfOneRunArePaired(t *testing.T) {
 	if c, err = Match(b, n); err != nil {
 		t.Fatal(err)
 	}
-	if a = c.Answer(); a.Comparisons[0].Blocks != 0 || a.Comparisons[0].Verdict == answer.Higher ||
+	if a = c.Answer(); a.Comparisons[0].Blocks != 0 || a.Comparisons[0].Verdict == figures.Higher ||
 		warned(a, "not-paired") == nil {
 		t.Errorf("%+v", a.Comparisons[0])
 	}
@@ -190,7 +191,7 @@ func TestOneTrialASide(t *testing.T) {
 		c.Interval != nil || c.PValue != nil {
 		t.Errorf("%+v", c)
 	}
-	if c.Verdict != answer.SingleTrial || !strings.Contains(c.Reason, "no interval can be given") ||
+	if c.Verdict != figures.SingleTrial || !strings.Contains(c.Reason, "no interval can be given") ||
 		!strings.Contains(a.Verdict, "no interval can be given") {
 		t.Errorf("%+v, verdict %q", c, a.Verdict)
 	}
@@ -240,7 +241,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		c := contrastOfModels(t, of(nil), test.other)
 		a := c.Answer()
-		if len(a.Comparisons) != 1 || a.Comparisons[0].Verdict != answer.NotComparable ||
+		if len(a.Comparisons) != 1 || a.Comparisons[0].Verdict != figures.NotComparable ||
 			a.Comparisons[0].Difference != nil ||
 			!strings.Contains(a.Comparisons[0].Reason, test.reason) || !strings.Contains(a.Verdict, test.reason) ||
 			c.Comparable() || len(a.Arms) != 0 {

@@ -10,6 +10,7 @@ import (
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -19,8 +20,8 @@ func percentiles() []float64 { return []float64{50, 90, 99, 99.9, 99.99, 99.999}
 const nanosecond = 1e-9
 
 // distributions compares the pairs whose trials all have a histogram. Unreadable histograms give warnings.
-func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
-	var all []answer.Distribution
+func (c *Contrast) distributions() ([]figures.Distribution, []answer.Warning) {
+	var all []figures.Distribution
 	var unread []answer.Warning
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
@@ -178,14 +179,14 @@ func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
 // contrastOf compares two groups quantile by quantile. A quantile is compared if most trials of both sides support
 // it. The others count as the slowest: something that happened in them, such as a stall, left them with few
 // observations.
-func contrastOf(p *Pair, metric string, base, other *measured) answer.Distribution {
+func contrastOf(p *Pair, metric string, base, other *measured) figures.Distribution {
 	arm, baseline := other.pool.Histogram(), base.pool.Histogram()
-	d := answer.Distribution{
+	d := figures.Distribution{
 		Arm: p.NewArm, Baseline: p.BaseArm, Workload: p.Workload, Metric: metric, Unit: result.Seconds,
 		Trials: [2]int{len(p.new.good), len(p.base.good)}, Observations: [2]int64{arm.Total(), baseline.Total()},
 	}
 	for _, percentile := range percentiles() {
-		q := answer.QuantileComparison{Stat: result.PercentileStat(percentile)}
+		q := figures.QuantileComparison{Stat: result.PercentileStat(percentile)}
 		if result.SupportsPercentile(min(arm.Total(), baseline.Total()), percentile) {
 			q.Pooled = &[2]float64{float64(arm.Quantile(percentile)) * nanosecond,
 				float64(baseline.Quantile(percentile)) * nanosecond}
@@ -206,11 +207,11 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 		}
 	}
 	share, at := hdr.Farthest(arm, baseline)
-	d.Distance = &answer.Distance{Share: share, At: float64(at) * nanosecond}
+	d.Distance = &figures.Distance{Share: share, At: float64(at) * nanosecond}
 	return d
 }
 
-func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.Value) {
+func fillQuantile(q *figures.QuantileComparison, p *Pair, arm, baseline []stats.Value) {
 	var change, relative stats.Estimate
 	if p.deployed() {
 		// The values have lost their deployments, and blocks are not pooled over deployments: there is no interval.
@@ -226,7 +227,7 @@ func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.V
 	ofArm, _, _ := stats.Rank(stats.Numbers(arm))
 	ofBaseline, _, _ := stats.Rank(stats.Numbers(baseline))
 	q.Medians = &[2]float64{ofArm.Value, ofBaseline.Value}
-	q.Difference, q.Interval = answer.PointerOf(change.Value), answer.IntervalOf(change.Interval)
-	q.Relative, q.RelativeInterval = answer.PointerOf(relative.Value), answer.IntervalOf(relative.Interval)
+	q.Difference, q.Interval = figures.PointerOf(change.Value), figures.IntervalOf(change.Interval)
+	q.Relative, q.RelativeInterval = figures.PointerOf(relative.Value), figures.IntervalOf(relative.Interval)
 	q.Unbounded = q.Interval.Unbounded()
 }

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // failures counts the first attempts of the pair, with the unit of its comparisons: blocks, deployments, runs, or all
 // attempts of both sides.
 func (p *Pair) failures() stats.Failures {
-	f := answer.FailuresOf(p.new.attempts, p.base.attempts, p.Paired)
+	f := figures.FailuresOf(p.new.attempts, p.base.attempts, p.Paired)
 	switch {
 	case p.deployed():
 		f.ByDeployment(p.new.attempts, p.base.attempts)
@@ -23,11 +23,11 @@ func (p *Pair) failures() stats.Failures {
 // perRun counts the attempts of each run.
 func (g *group) perRun() []stats.Attempts {
 	if g.tries == nil {
-		return []stats.Attempts{answer.AttemptsOf(g.attempts)}
+		return []stats.Attempts{figures.AttemptsOf(g.attempts)}
 	}
 	var all []stats.Attempts
 	for _, attempts := range g.tries {
-		all = append(all, answer.AttemptsOf(attempts))
+		all = append(all, figures.AttemptsOf(attempts))
 	}
 	return all
 }
@@ -38,7 +38,7 @@ func (g *group) share(checks int) (stats.Estimate, stats.Scope) {
 	case g.tries != nil:
 		return stats.EstimateShare(g.perRun(), checks), stats.OfRuns
 	case g.deployed():
-		return stats.EstimateShare(answer.AttemptsByDeployment(g.attempts), checks), answer.AboutConfiguration
+		return stats.EstimateShare(figures.AttemptsByDeployment(g.attempts), checks), figures.AboutConfiguration
 	}
 	return stats.EstimateShare(g.perRun(), checks), ""
 }
@@ -48,7 +48,7 @@ func (g *group) share(checks int) (stats.Estimate, stats.Scope) {
 func (p *Pair) failuresScope() stats.Scope {
 	switch {
 	case p.deployed():
-		return answer.AboutConfiguration
+		return figures.AboutConfiguration
 	case p.Paired:
 		return stats.Scope(p.about)
 	case p.oneRun:
@@ -70,18 +70,18 @@ func (p *Pair) FailsComparably() bool {
 
 // Attempts counts the first attempts of both sides.
 func (p *Pair) Attempts() (base, other stats.Attempts) {
-	return answer.AttemptsOf(p.base.attempts), answer.AttemptsOf(p.new.attempts)
+	return figures.AttemptsOf(p.base.attempts), figures.AttemptsOf(p.new.attempts)
 }
 
 // failuresOf counts the failures of both sides and compares them. All pairs are one family, as in the comparisons.
-func (c *Contrast) failuresOf() *answer.Failures {
-	all := &answer.Failures{Arms: []answer.FailureShare{}, Comparisons: []answer.FailureComparison{}}
+func (c *Contrast) failuresOf() *figures.Failures {
+	all := &figures.Failures{Arms: []figures.FailureShare{}, Comparisons: []figures.FailureComparison{}}
 	add := func(s *Side, arm string, g group) {
-		known := slices.ContainsFunc(all.Arms, func(f answer.FailureShare) bool {
+		known := slices.ContainsFunc(all.Arms, func(f figures.FailureShare) bool {
 			return f.Side == s.Name && f.Arm == arm && f.Workload == g.workload
 		})
 		if len(g.attempts) > 0 && !known {
-			all.Arms = append(all.Arms, answer.ShareOf(s.Name, arm, g.workload, g.attempts))
+			all.Arms = append(all.Arms, figures.ShareOf(s.Name, arm, g.workload, g.attempts))
 		}
 	}
 	var table []stats.Failures
@@ -92,14 +92,14 @@ func (c *Contrast) failuresOf() *answer.Failures {
 		if !p.FailsComparably() {
 			continue
 		}
-		entry := answer.FailureComparison{Arm: p.NewArm, Baseline: p.BaseArm, Workload: p.Workload,
+		entry := figures.FailureComparison{Arm: p.NewArm, Baseline: p.BaseArm, Workload: p.Workload,
 			About: string(p.failuresScope())}
 		if c.otherWorkloads() {
 			entry.BaselineWorkload = p.base.workload
 		}
 		all.Comparisons, table = append(all.Comparisons, entry), append(table, p.failures())
 	}
-	answer.FillFailures(all.Comparisons, table)
+	figures.FillFailures(all.Comparisons, table)
 	if len(all.Arms) == 0 {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // ErrNothing means that the two sides have nothing to compare.
@@ -27,12 +27,12 @@ type Pair struct {
 	// Paired says that the trials share blocks.
 	Paired    bool
 	base, new group
-	// about says what a comparison of a pair that shares blocks applies to; see answer.AboutOnce.
+	// about says what a comparison of a pair that shares blocks applies to; see figures.AboutOnce.
 	about string
 	// oneRun says that both sides are from one run.
 	oneRun bool
 	// between gives the scatter of other runs; nil if it is not used.
-	between func(answer.Quantity) stats.Scatter
+	between func(figures.Quantity) stats.Scatter
 	// sides are the names of Base and New.
 	sides [2]string
 }
@@ -91,7 +91,7 @@ func about(s *Side, oneRun bool, arms armPair) string {
 	if !oneRun {
 		return ""
 	}
-	return answer.AboutOnce(s.Experiment, arms.base, arms.new)
+	return figures.AboutOnce(s.Experiment, arms.base, arms.new)
 }
 
 // armPair is an arm of each side; missing names the side that lacks the arm.

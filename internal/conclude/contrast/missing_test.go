@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -27,23 +28,23 @@ func TestStalledTrialsOfARun(t *testing.T) {
 		verdict, better string
 		reason          string
 	}{
-		{0, answer.Lower, "arm", ""},
-		{9, answer.NoDifference, "", ""},
-		{15, answer.NotComparable, "", "rtt p99 is missing in 15 of 20 trials of B and in 0 of 20 trials of A"},
-		{20, answer.NotComparable, "", "rtt p99 is missing in 20 of 20 trials of B and in 0 of 20 trials of A"},
+		{0, figures.Lower, "arm", ""},
+		{9, figures.NoDifference, "", ""},
+		{15, figures.NotComparable, "", "rtt p99 is missing in 15 of 20 trials of B and in 0 of 20 trials of A"},
+		{20, figures.NotComparable, "", "rtt p99 is missing in 20 of 20 trials of B and in 0 of 20 trials of A"},
 	} {
 		base := model{arms: []string{"x"}, blocks: 20, seed: 1, noise: 1e-7, change: stalled(0)}
 		other := model{arms: []string{"x"}, blocks: 20, seed: 2, noise: 1e-7, level: faster,
 			change: stalled(test.stalled)}
 		a := contrastOfModels(t, base, other).Answer()
-		i := slices.IndexFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Stat == result.P99 })
+		i := slices.IndexFunc(a.Comparisons, func(c figures.Comparison) bool { return c.Stat == result.P99 })
 		if i < 0 {
 			t.Errorf("%d stalled: no p99 in %+v", test.stalled, a.Comparisons)
 			continue
 		}
 		if c := a.Comparisons[i]; c.Verdict != test.verdict || c.Better != test.better ||
 			!strings.HasPrefix(c.Reason, test.reason) ||
-			(c.Unbounded == answer.UnboundedAbove) != (test.stalled == 9) {
+			(c.Unbounded == figures.UnboundedAbove) != (test.stalled == 9) {
 			t.Errorf("%d stalled: %+v", test.stalled, c)
 		}
 		if w := warned(a, answer.CodeMissing); (w != nil) != (test.stalled > 0) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -21,7 +22,7 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 	for from := 0; from < len(a.Arms); from++ {
 		first := a.Arms[from]
 		if slices.ContainsFunc(a.Arms[:from],
-			func(f answer.Figure) bool { return f.Arm == first.Arm && f.Workload == first.Workload }) {
+			func(f figures.Figure) bool { return f.Arm == first.Arm && f.Workload == first.Workload }) {
 			continue // done with the arm's first figure in this workload
 		}
 		good := pooled(trials, first, budget)
@@ -50,7 +51,7 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 }
 
 // pooled lists the good trials of a figure, if they are at most this many, and all have a histogram of the same kind.
-func pooled(trials []result.Trial, of answer.Figure, most int) (good []result.Trial) {
+func pooled(trials []result.Trial, of figures.Figure, most int) (good []result.Trial) {
 	for i := range trials {
 		t := &trials[i]
 		if t.Error != "" || t.Arm != of.Arm || t.Workload != of.Workload {

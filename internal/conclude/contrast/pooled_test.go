@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -15,8 +16,8 @@ import (
 func figuresOf(arm string) answer.Answer {
 	var a answer.Answer
 	for _, stat := range []string{result.P50, result.P99, result.Mean} {
-		a.Arms = append(a.Arms, answer.Figure{Arm: arm, Workload: "rr",
-			Quantity: answer.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}})
+		a.Arms = append(a.Arms, figures.Figure{Arm: arm, Workload: "rr",
+			Quantity: figures.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}})
 	}
 	return a
 }

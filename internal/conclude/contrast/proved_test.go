@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -107,7 +107,7 @@ func TestDroppedTrialsAreInNoSide(t *testing.T) {
 		}
 	}
 	for _, one := range a.Comparisons {
-		if one.Verdict != answer.NoDifference || one.Unproved != "" {
+		if one.Verdict != figures.NoDifference || one.Unproved != "" {
 			t.Errorf("comparison %+v", one)
 		}
 	}
@@ -116,7 +116,7 @@ func TestDroppedTrialsAreInNoSide(t *testing.T) {
 	if c, err = Match(claiming("A", 0, ""), all); err != nil {
 		t.Fatal(err)
 	}
-	q := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	q := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.NewArm == "vf" && !strings.Contains(p.Lacks(q, false), "all 12 trials are dropped") {
 			t.Errorf("%+v lacks %q", p, p.Lacks(q, false))

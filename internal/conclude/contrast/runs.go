@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 )
@@ -112,7 +112,7 @@ func (s *Side) mergedGroups(arm string) []group {
 }
 
 // perRun gives the values of a quantity, run by run.
-func perRun(g group, r answer.Ranking) [][]float64 {
+func perRun(g group, r figures.Ranking) [][]float64 {
 	if g.runs == nil {
 		return [][]float64{r.Numbers(g.attempts)}
 	}
@@ -125,7 +125,7 @@ func perRun(g group, r answer.Ranking) [][]float64 {
 
 // units gives the values of a quantity that are compared: the values of the trials, or with several runs the medians of
 // the runs.
-func units(g group, r answer.Ranking) []float64 {
+func units(g group, r figures.Ranking) []float64 {
 	all := perRun(g, r)
 	if g.runs == nil {
 		return all[0]
@@ -134,7 +134,7 @@ func units(g group, r answer.Ranking) []float64 {
 }
 
 // ofRuns gives the values of both sides, run by run.
-func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
+func (p *Pair) ofRuns(q figures.Quantity) stats.Runs {
 	r := stats.Runs{Arm: perRun(p.new, p.ranking(q)), Baseline: perRun(p.base, p.ranking(q))}
 	if p.new.runs == nil && p.base.runs == nil {
 		apart := p.apart(q)
@@ -147,7 +147,7 @@ func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
 }
 
 // ScatterOf estimates the scatter between runs of an arm and workload in a quantity, from other runs.
-type ScatterOf func(s *Side, arm, workload string, q answer.Quantity) stats.Scatter
+type ScatterOf func(s *Side, arm, workload string, q figures.Quantity) stats.Scatter
 
 // UseScatter makes comparisons of one run a side include the scatter between runs.
 func (c *Contrast) UseScatter(of ScatterOf) {
@@ -159,8 +159,8 @@ func (c *Contrast) UseScatter(of ScatterOf) {
 		if p.Missing != "" || p.Refused != "" {
 			continue
 		}
-		known := map[answer.Quantity]stats.Scatter{}
-		p.between = func(q answer.Quantity) stats.Scatter {
+		known := map[figures.Quantity]stats.Scatter{}
+		p.between = func(q figures.Quantity) stats.Scatter {
 			s, ok := known[q]
 			if !ok {
 				s = of(c.New, p.NewArm, p.new.workload, q).Add(of(c.Base, p.BaseArm, p.base.workload, q))
@@ -172,16 +172,16 @@ func (c *Contrast) UseScatter(of ScatterOf) {
 }
 
 // Change is the change of New against Base, absolute and relative, for one of several checks. For arms of one run, the
-// scope is that of answer.Comparison.About.
-func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
+// scope is that of figures.Comparison.About.
+func (p *Pair) Change(q figures.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
 	switch {
-	case q == answer.FailuresQuantity():
+	case q == figures.FailuresQuantity():
 		change, relative = stats.EstimateFailures(p.failures(), checks)
 		return change, relative, p.failuresScope()
 	case p.deployed():
 		d, _ := p.byDeployment(q)
 		change, relative = stats.EstimateDeployments(d, checks)
-		return change, relative, answer.AboutConfiguration
+		return change, relative, figures.AboutConfiguration
 	case p.Paired:
 		change, relative = stats.EstimatePaired(p.inBlocks(q), checks)
 		return change, relative, stats.Scope(p.about)
@@ -193,14 +193,14 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 }
 
 // Level is the figure of New's trials, or with several runs or deployments of these, for one of several checks.
-func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
-	if q == answer.FailuresQuantity() {
+func (p *Pair) Level(q figures.Quantity, checks int) (stats.Estimate, stats.Scope) {
+	if q == figures.FailuresQuantity() {
 		return p.new.share(checks)
 	}
 	if p.new.runs == nil && p.new.deployed() {
 		// A deployment is to its blocks what a run is to its trials.
-		e, _ := stats.EstimateRunLevel(answer.PerDeployment(p.ranking(q), p.new.attempts), checks)
-		return e, answer.AboutConfiguration
+		e, _ := stats.EstimateRunLevel(figures.PerDeployment(p.ranking(q), p.new.attempts), checks)
+		return e, figures.AboutConfiguration
 	}
 	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)
 }

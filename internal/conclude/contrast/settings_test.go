@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 )
 
@@ -52,7 +52,7 @@ func TestArmsThatSetDifferently(t *testing.T) {
 		}
 		a := c.Answer()
 		for _, k := range a.Comparisons {
-			if k.Difference == nil || k.Verdict == answer.NotComparable {
+			if k.Difference == nil || k.Verdict == figures.NotComparable {
 				t.Errorf("%q: %+v", id, k)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -28,8 +29,8 @@ func (c *Contrast) verdict(a answer.Answer) answer.Statement {
 }
 
 // compared says whether a comparison has a difference, or at least a sure sign.
-func compared(c answer.Comparison) bool {
-	return c.Difference != nil || c.Verdict == answer.Higher || c.Verdict == answer.Lower
+func compared(c figures.Comparison) bool {
+	return c.Difference != nil || c.Verdict == figures.Higher || c.Verdict == figures.Lower
 }
 
 // Named names the two sides of a finding: by the arms if these have other names, and else by the sides.

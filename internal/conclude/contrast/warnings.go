@@ -11,6 +11,7 @@ import (
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -153,12 +154,12 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 			"-differs"); slices.Contains(set, key) {
 			return // the arms set it: it is compared
 		}
-		b, n := answer.Distinct(p.base.good, of), answer.Distinct(p.new.good, of)
+		b, n := figures.Distinct(p.base.good, of), figures.Distinct(p.new.good, of)
 		if !slices.Equal(b, n) {
 			say(code, "%s: %s in %s, %s in %s", what, named(n), c.New.Name, named(b), c.Base.Name)
 		}
 	}
-	if b, n := answer.Distinct(p.base.good, toolName), answer.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
+	if b, n := figures.Distinct(p.base.good, toolName), figures.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
 		say("tools-differ", "%s was measured with %s, %s with %s: part of the difference comes from the tools",
 			c.New.Name, list(n), c.Base.Name, list(b))
 	} else {
@@ -167,7 +168,7 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here",
 		func(t result.Trial) string { return t.ReportedAs })
 	differs("waiting-differs", "how client and server waited for messages", environment.Waiting)
-	if answer.Distinct(p.new.good, size)[0] == "" {
+	if figures.Distinct(p.new.good, size)[0] == "" {
 		say("size-unknown", "neither side says how long the messages were")
 	}
 	differs("placement-differs", "placement on the CPUs", func(t result.Trial) string { return t.Facts["placement"] })
@@ -250,11 +251,11 @@ func (c *Contrast) modes(entries []entry) []answer.Warning {
 }
 
 // Modes warns of trials that fall into two groups, of trials that are all equal, and of drift.
-func (c *Contrast) Modes(p *Pair, q answer.Quantity) []answer.Warning {
+func (c *Contrast) Modes(p *Pair, q figures.Quantity) []answer.Warning {
 	return append(modesOf(c.Base, p.BaseArm, p.base, q), modesOf(c.New, p.NewArm, p.new, q)...)
 }
 
-func modesOf(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
+func modesOf(s *Side, arm string, g group, q figures.Quantity) []answer.Warning {
 	var w []answer.Warning
 	if g.runs != nil {
 		return nil // there are too few runs to judge

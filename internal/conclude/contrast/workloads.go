@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -46,7 +47,7 @@ func otherDefinition(base, other []result.Trial) string {
 	if len(base) == 0 || len(other) == 0 {
 		return "no good trials on one side"
 	}
-	b, n := answer.Distinct(base, answer.DefinitionOf), answer.Distinct(other, answer.DefinitionOf)
+	b, n := figures.Distinct(base, figures.DefinitionOf), figures.Distinct(other, figures.DefinitionOf)
 	if !slices.Equal(b, n) || len(b) > 1 {
 		return fmt.Sprintf("definition: %s against %s", list(n), list(b))
 	}
@@ -57,7 +58,7 @@ func otherDefinition(base, other []result.Trial) string {
 // difference.
 func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
 	reasons := differences(p.base.good, p.new.good, nil)
-	if b, n := answer.Distinct(p.base.good, toolName), answer.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
+	if b, n := figures.Distinct(p.base.good, toolName), figures.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
 		reasons = append(reasons, fmt.Sprintf("tool: %s against %s", list(n), list(b)))
 	}
 	if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {

@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/base/files"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -21,7 +22,7 @@ import (
 type Forecast struct {
 	// run is the earlier run whose scatter is known; empty if there is none.
 	run         string
-	comparisons []answer.Forecast
+	comparisons []figures.Forecast
 	// Earlier is what an earlier baseline of the hosts saw; nil if there is none.
 	Earlier *answer.Earlier
 }
@@ -34,7 +35,7 @@ const maxOpened = 20
 
 // Newest makes the forecast from the newest run of the same experiment in a folder of runs; it is empty if there is
 // none. A nil aim asks about no difference.
-func Newest(folder string, e *experiment.Experiment, aim *answer.Aim) Forecast {
+func Newest(folder string, e *experiment.Experiment, aim *figures.Aim) Forecast {
 	for _, path := range newest(folder, e.Name, -1) {
 		// Skip folders that are not readable runs: the user did not name them.
 		if f, err := From(path, e, aim); err == nil && !f.Empty() {
@@ -57,7 +58,7 @@ func newest(folder, text string, listed int) (paths []string) {
 }
 
 // From makes the forecast from one run. It fails for a run of another experiment.
-func From(path string, e *experiment.Experiment, aim *answer.Aim) (Forecast, error) {
+func From(path string, e *experiment.Experiment, aim *figures.Aim) (Forecast, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
 		return Forecast{}, err
@@ -70,7 +71,8 @@ func From(path string, e *experiment.Experiment, aim *answer.Aim) (Forecast, err
 	if err != nil {
 		return Forecast{}, err
 	}
-	return Forecast{run: path, comparisons: answer.Foresee(answer.Run{Experiment: in.Experiment, Trials: in.Trials}, e, aim)}, nil
+	run := figures.Run{Experiment: in.Experiment, Trials: in.Trials}
+	return Forecast{run: path, comparisons: figures.Foresee(run, e, aim)}, nil
 }
 
 // inputOf reads the trials of an earlier run.
@@ -83,7 +85,7 @@ func inputOf(dir *rundir.Dir) (answer.Input, error) {
 // Lines says in short, before a run, which differences it can find.
 func (f Forecast) Lines(e *experiment.Experiment) []string {
 	var lines []string
-	if ok, text := answer.Enough(e); !ok {
+	if ok, text := figures.Enough(e); !ok {
 		lines = append(lines, text+": no difference will be shown, whatever its size")
 	}
 	lines = append(lines, f.detectable()...)
@@ -100,7 +102,7 @@ func (f Forecast) Lines(e *experiment.Experiment) []string {
 func (f Forecast) detectable() []string {
 	type key struct {
 		workload string
-		quantity answer.Quantity
+		quantity figures.Quantity
 	}
 	var keys []key
 	largest, share := map[key]float64{}, map[key]float64{}
@@ -146,7 +148,7 @@ func lengthNote(e *experiment.Experiment) string {
 // BlocksNeeded says in lines how many blocks the experiment needs and has, and whether that is too few to show any
 // difference. An experiment of one arm compares nothing and has no lines.
 func BlocksNeeded(e *experiment.Experiment) []string {
-	ok, text := answer.Enough(e)
+	ok, text := figures.Enough(e)
 	switch {
 	case text == "":
 		return nil
@@ -160,7 +162,7 @@ func BlocksNeeded(e *experiment.Experiment) []string {
 }
 
 // Plan says in full which differences the planned run can find; nothing if it compares nothing.
-func (f Forecast) Plan(e *experiment.Experiment, aim *answer.Aim) []string {
+func (f Forecast) Plan(e *experiment.Experiment, aim *figures.Aim) []string {
 	lines := BlocksNeeded(e)
 	if len(lines) == 0 {
 		return nil
@@ -169,7 +171,7 @@ func (f Forecast) Plan(e *experiment.Experiment, aim *answer.Aim) []string {
 		line = clean.Line(line)
 		lines = append(lines, strings.ToUpper(line[:1])+line[1:]+".")
 	}
-	ok, _ := answer.Enough(e)
+	ok, _ := figures.Enough(e)
 	switch {
 	case !ok && aim == nil:
 		return lines
@@ -199,7 +201,7 @@ func (f Forecast) Plan(e *experiment.Experiment, aim *answer.Aim) []string {
 }
 
 // blocksOf says how many blocks find a difference.
-func blocksOf(r *answer.Resolution) string {
+func blocksOf(r *figures.Resolution) string {
 	if r.Blocks == nil {
 		return "an unknown number of blocks"
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 )
 
@@ -49,7 +49,7 @@ func TestNewest(t *testing.T) {
 
 // TestWithoutAnEarlierRun: a plan says how many blocks it needs, and that nothing is known of the scatter.
 func TestWithoutAnEarlierRun(t *testing.T) {
-	aim, err := answer.ParseAim("5%")
+	aim, err := figures.ParseAim("5%")
 	if err != nil {
 		t.Fatal(err)
 	}

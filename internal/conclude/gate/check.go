@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/declare/experiment"
@@ -36,14 +37,14 @@ type Check struct {
 	Arm      string `json:"arm"`
 	Baseline string `json:"baseline"`
 	Workload string `json:"workload"`
-	answer.Quantity
+	figures.Quantity
 	// Kind says what Bound, Estimate and Interval are: a relative change, a change in the unit, or the value of the
 	// new side.
-	Kind     Kind            `json:"kind"`
-	Above    bool            `json:"fails_above"`
-	Bound    float64         `json:"bound"`
-	Estimate *float64        `json:"estimate"`
-	Interval answer.Interval `json:"interval"`
+	Kind     Kind             `json:"kind"`
+	Above    bool             `json:"fails_above"`
+	Bound    float64          `json:"bound"`
+	Estimate *float64         `json:"estimate"`
+	Interval figures.Interval `json:"interval"`
 	// Unbounded says on which side the interval has no bound ("above", "below" or "both"), because trials are
 	// Missing: how many good trials of the base and of the new side lack the figure. They count as worse than all
 	// others.
@@ -67,7 +68,7 @@ type Check struct {
 	BlocksNeeded *int `json:"blocks_needed"`
 	// Required says that the rule states what must hold; it fails if the opposite is certain.
 	Required bool `json:"required,omitempty"`
-	// About is as in answer.Comparison: "these-runs", "runs", "configuration", "this-deployment" or empty.
+	// About is as in figures.Comparison: "these-runs", "runs", "configuration", "this-deployment" or empty.
 	About string `json:"about,omitempty"`
 	// WouldFailFrom is the smallest change, or value of the new side, that would fail with the observed noise. Null
 	// if none would.
@@ -264,7 +265,7 @@ func (a application) check(checks int) Check {
 		c.Arm, c.Baseline, c.Workload, c.Paired = cmp.Or(a.pair.NewArm, a.pair.BaseArm), a.pair.BaseArm,
 			a.pair.Workload, a.pair.Paired
 		base, other := a.pair.Medians(a.rule.Quantity)
-		c.Base, c.New = answer.PointerOf(base), answer.PointerOf(other)
+		c.Base, c.New = figures.PointerOf(base), figures.PointerOf(other)
 	}
 	if a.wrong != "" {
 		return c
@@ -283,7 +284,7 @@ func (a application) check(checks int) Check {
 		}
 	}
 	c.About, c.Required = string(scope), a.rule.Required
-	c.Estimate, c.Interval, c.Trials = answer.PointerOf(e.Value), answer.IntervalOf(e.Interval), e.Trials
+	c.Estimate, c.Interval, c.Trials = figures.PointerOf(e.Value), figures.IntervalOf(e.Interval), e.Trials
 	if other, base := a.pair.Runs(); max(other, base) > 1 && (a.rule.Kind != Value || other > 1) {
 		c.Runs = &[2]int{other, base}
 	}
@@ -303,7 +304,7 @@ func (a application) check(checks int) Check {
 func (a application) missing(c *Check, e stats.Estimate) {
 	base, other := a.pair.LackOf(a.rule.Quantity)
 	if a.rule.Kind == Value {
-		base = answer.Lack{}
+		base = figures.Lack{}
 	}
 	if base.Missing+other.Missing > 0 {
 		c.Missing = &[2]int{base.Missing, other.Missing}
@@ -373,7 +374,7 @@ func (c *Check) unit(n int) string {
 	switch {
 	case c.Runs != nil:
 		unit = "run"
-	case c.About == answer.AboutConfiguration:
+	case c.About == figures.AboutConfiguration:
 		unit, each = "deployment", false
 	case c.Paired:
 		unit, each = "block", false
@@ -417,7 +418,7 @@ func (r *Result) overall() (Verdict, string) {
 		}
 	}
 	summary := strings.Join(parts, ", ") + "."
-	if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.About == answer.AboutThisDeployment }) {
+	if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.About == figures.AboutThisDeployment }) {
 		summary += " " + answer.TextThisDeployment
 	}
 	switch {

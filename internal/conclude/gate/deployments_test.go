@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/declare/result"
 )
@@ -53,7 +53,7 @@ func TestGateOverDeployments(t *testing.T) {
 	} {
 		r := judge(t, deployedSide(c.micros...), c.rule)
 		check := r.Checks[0]
-		if check.Verdict != c.want || check.About != answer.AboutConfiguration {
+		if check.Verdict != c.want || check.About != figures.AboutConfiguration {
 			t.Errorf("%v, %s: %s, about %q: %s", c.micros, c.rule, check.Verdict, check.About, check.Reason)
 		}
 		if c.want == Inconclusive && !strings.Contains(check.Reason, "deployment") {

@@ -3,12 +3,12 @@ package gate
 import (
 	"slices"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/contrast"
 )
 
 // failures says whether the rule is about failed attempts.
-func (r Rule) failures() bool { return r.Quantity == answer.FailuresQuantity() }
+func (r Rule) failures() bool { return r.Quantity == figures.FailuresQuantity() }
 
 // defaultRule is the text of the rule that always holds for two sides.
 const defaultRule = "* failures > +0"
@@ -33,7 +33,7 @@ func defaults(c *contrast.Contrast, rules []application) []Check {
 		ruled := slices.ContainsFunc(rules, func(a application) bool { return a.pair == p && a.rule.failures() })
 		if base.Failed+other.Failed > 0 && !ruled {
 			todo = append(todo, application{pair: p, rule: Rule{Text: defaultRule, Arm: p.NewArm, Workload: p.Workload,
-				Quantity: answer.FailuresQuantity(), Above: true, Kind: Change}})
+				Quantity: figures.FailuresQuantity(), Above: true, Kind: Change}})
 		}
 	}
 	var all []Check

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -30,10 +31,10 @@ func TestStalledTrialsDoNotPass(t *testing.T) {
 	}{
 		{0, "rr rtt.p99 > +5%", Pass, "", ""},
 		{1, "rr rtt.p99 > +5%", Pass, "", ""},
-		{9, "rr rtt.p99 > +5%", Inconclusive, answer.UnboundedAbove, "contains the bound"},
-		{9, "rr rtt.p99 > +1us", Inconclusive, answer.UnboundedAbove, "contains the bound"},
-		{9, "rr rtt.p99 > 50us", Inconclusive, answer.UnboundedAbove, "contains the bound"},
-		{9, "rr rtt.p99 > 5us", Fail, answer.UnboundedAbove, ""},
+		{9, "rr rtt.p99 > +5%", Inconclusive, figures.UnboundedAbove, "contains the bound"},
+		{9, "rr rtt.p99 > +1us", Inconclusive, figures.UnboundedAbove, "contains the bound"},
+		{9, "rr rtt.p99 > 50us", Inconclusive, figures.UnboundedAbove, "contains the bound"},
+		{9, "rr rtt.p99 > 5us", Fail, figures.UnboundedAbove, ""},
 		{10, "rr rtt.p99 > +5%", Error, "", "rtt p99 is missing in 10 of 20 trials of NEW: there is no median"},
 		{10, "rr rtt.p99 > 50us", Error, "", "rtt p99 is missing in 10 of 20 trials of NEW: there is no median"},
 		{15, "rr rtt.p99 > +5%", Error, "", "it is missing in 15 of 20 trials of NEW"},

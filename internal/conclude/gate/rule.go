@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -45,7 +45,7 @@ type Rule struct {
 	Text string
 	// Arm and Workload are names, or Any.
 	Arm, Workload string
-	Quantity      answer.Quantity
+	Quantity      figures.Quantity
 	// Above says that values above the bound fail; otherwise values below do.
 	Above bool
 	Kind  Kind
@@ -168,7 +168,7 @@ func (p *parser) metric(r *Rule, w word) bool {
 		p.wrong(w.at, experiment.Suggest(name, metrics()), "unknown metric %s", quote(name))
 		return false
 	}
-	r.Quantity = answer.Quantity{Metric: name, Stat: stat, Unit: unit}
+	r.Quantity = figures.Quantity{Metric: name, Stat: stat, Unit: unit}
 	at := w.at + len(name)
 	switch {
 	case unit != result.Seconds && dotted:

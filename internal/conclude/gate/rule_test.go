@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -45,11 +45,11 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestRules(t *testing.T) {
-	rtt := func(stat string) answer.Quantity {
-		return answer.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}
+	rtt := func(stat string) figures.Quantity {
+		return figures.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}
 	}
-	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
-	loss := answer.Quantity{Metric: result.Loss, Unit: result.One}
+	goodput := figures.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
+	loss := figures.Quantity{Metric: result.Loss, Unit: result.One}
 	for text, want := range map[string]Rule{
 		"rr-1k rtt.p99 > +5%": {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true,
 			Kind: Relative, Bound: 0.05},
@@ -69,9 +69,9 @@ func TestRules(t *testing.T) {
 		"udp loss > +0.02": {Arm: Any, Workload: "udp", Quantity: loss, Above: true,
 			Kind: Change, Bound: 0.02},
 		"msg message_rate < 100000/s": {Arm: Any, Workload: "msg", Kind: Value, Bound: 1e5,
-			Quantity: answer.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}},
+			Quantity: figures.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}},
 		"b cpu_per_bit > +0.5s/Gbit": {Arm: Any, Workload: "b", Above: true, Kind: Change, Bound: 5e-10,
-			Quantity: answer.Quantity{Metric: result.CPUPerBit, Unit: result.SecondsPerBit}},
+			Quantity: figures.Quantity{Metric: result.CPUPerBit, Unit: result.SecondsPerBit}},
 	} {
 		got, err := parse([]string{text})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -21,7 +22,7 @@ func TestFiguresAreThoseOfTheReport(t *testing.T) {
 			trials := unsteady(e, max(deployments, 1), seed)
 			a := answer.Make(answer.Input{Experiment: e, Trials: trials, State: "complete"})
 			shown := map[string]string{}
-			say := func(median float64, i answer.Interval, trials int) string {
+			say := func(median float64, i figures.Interval, trials int) string {
 				if i.Unbounded() != "" {
 					i = nil
 				}

@@ -7,7 +7,7 @@ package history
 import (
 	"time"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // Document is what `nearfar history` prints; its JSON keys are stable. Values are in base units.
@@ -34,7 +34,7 @@ type Meaning struct {
 	Experiment string `json:"experiment"`
 	Workload   string `json:"workload"`
 	Arm        string `json:"arm"`
-	answer.Quantity
+	figures.Quantity
 	Definition string `json:"definition"`
 	Tool       string `json:"tool"`
 	Mode       string `json:"mode"`
@@ -57,11 +57,11 @@ type Series struct {
 
 // Point is the figure of one run: the median over the arm's trials, with its interval.
 type Point struct {
-	Run      string          `json:"run"`
-	Started  time.Time       `json:"started"`
-	State    string          `json:"state"`
-	Median   float64         `json:"median"`
-	Interval answer.Interval `json:"interval"`
+	Run      string           `json:"run"`
+	Started  time.Time        `json:"started"`
+	State    string           `json:"state"`
+	Median   float64          `json:"median"`
+	Interval figures.Interval `json:"interval"`
 	// Trials is the number of trials of the median.
 	Trials int `json:"trials"`
 	// Differs lists differences from the run before: versions of tools, the host, the declaration of the arm.
@@ -70,9 +70,9 @@ type Point struct {
 
 // Level is the median over a stretch of runs, with its 95 % interval if there are enough runs.
 type Level struct {
-	Median   float64         `json:"median"`
-	Interval answer.Interval `json:"interval"`
-	Runs     int             `json:"runs"`
+	Median   float64          `json:"median"`
+	Interval figures.Interval `json:"interval"`
+	Runs     int              `json:"runs"`
 }
 
 // Change is a change of a series' level.

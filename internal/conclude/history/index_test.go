@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -148,7 +149,7 @@ func TestFigureOverTime(t *testing.T) {
 	}
 	s := d.Series[0]
 	want := Meaning{Experiment: "overlay", Workload: "rr", Arm: "l2",
-		Quantity:   answer.Quantity{Metric: "rtt", Stat: "p50", Unit: "s"},
+		Quantity:   figures.Quantity{Metric: "rtt", Stat: "p50", Unit: "s"},
 		Definition: "rtt", Tool: "native", Mode: "rr", Protocol: "tcp", MessageBytes: 1024}
 	if diff := cmp.Diff(want, s.Meaning); diff != "" {
 		t.Errorf("meaning (-want +got):\n%s", diff)

@@ -9,7 +9,7 @@ import (
 
 	"nearfar/internal/base/prose"
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 const (
@@ -135,7 +135,7 @@ func levelOf(values []float64) Level {
 	s := stats.Summarize(values)
 	l := Level{Median: s.Median.Value, Runs: s.Count}
 	if s.Interval.Known {
-		l.Interval = &answer.Bounds{s.Interval.Low, s.Interval.High}
+		l.Interval = &figures.Bounds{s.Interval.Low, s.Interval.High}
 	}
 	return l
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // store is the SQLite database of an index.
@@ -110,7 +110,7 @@ stamp, trials, failed) values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 	if err != nil {
 		return err
 	}
-	var figures [][]any
+	var rows [][]any
 	for _, f := range r.figures {
 		var bytes, low, high any
 		if f.bytes >= 0 {
@@ -120,11 +120,11 @@ stamp, trials, failed) values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 			low, high = f.interval[0], f.interval[1]
 		}
 		q := f.quantity
-		figures = append(figures, []any{id, f.workload, f.arm, q.Metric, q.Stat, q.Scope, q.Unit, f.definition,
+		rows = append(rows, []any{id, f.workload, f.arm, q.Metric, q.Stat, q.Scope, q.Unit, f.definition,
 			f.tool, f.mode, f.protocol, f.load, bytes, f.rank, f.median, low, high, f.trials})
 	}
 	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, definition,
-tool, mode, protocol, offered, message_bytes, headline, median, low, high, trials) values `, figures)
+tool, mode, protocol, offered, message_bytes, headline, median, low, high, trials) values `, rows)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 			m.MessageBytes = *bytes
 		}
 		if low != nil && high != nil {
-			r.point.Interval = &answer.Bounds{*low, *high}
+			r.point.Interval = &figures.Bounds{*low, *high}
 		}
 		r.point.Started, r.point.Differs = time.UnixMicro(started).UTC(), []string{}
 		if len(all) == maxRows {

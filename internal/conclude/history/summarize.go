@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -42,14 +42,14 @@ type record struct {
 // figure is a number of a run: the median over the good trials of one arm and workload that measure the same.
 type figure struct {
 	workload, arm                          string
-	quantity                               answer.Quantity
+	quantity                               figures.Quantity
 	definition, tool, mode, protocol, load string
 	// bytes is the message size; -1 if it is not known.
 	bytes int
 	// rank is the place of the quantity in the workload's report, from 1; 0 if a report does not show it.
 	rank     int
 	median   float64
-	interval answer.Interval
+	interval figures.Interval
 	trials   int
 }
 
@@ -149,35 +149,35 @@ func cellOf(t result.Trial) cell {
 	return c
 }
 
-// figuresOf gives the figures of a workload's trials, in a fixed order. They are those of a report: answer.FigureOf
+// figuresOf gives the figures of a workload's trials, in a fixed order. They are those of a report: figures.FigureOf
 // computes both. deployed says that the hosts were made several times.
 func figuresOf(workload string, trials []result.Trial, deployed bool) []figure {
 	good := slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Error != "" })
-	ranks := map[answer.Quantity]int{}
-	for i, q := range answer.Quantities(good) {
+	ranks := map[figures.Quantity]int{}
+	for i, q := range figures.Quantities(good) {
 		ranks[q] = i + 1
 	}
 	attempts, cellsOf := attemptsByCell(trials)
 	type key struct {
 		cell     cell
-		quantity answer.Quantity
+		quantity figures.Quantity
 	}
 	seen := map[key]bool{}
-	var figures []figure
+	var all []figure
 	for _, t := range good {
 		c := cellOf(t)
 		for _, m := range t.Metrics {
-			k := key{c, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
+			k := key{c, figures.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
 			if isPart(m.Scope) || seen[k] {
 				continue
 			}
 			seen[k] = true
-			ranking := answer.NewRanking(k.quantity, attempts[c], good)
+			ranking := figures.NewRanking(k.quantity, attempts[c], good)
 			// Trials that lack a figure count as the worst. If there is no worst, most of them must have it.
 			if 2*ranking.Count(attempts[c]) < len(attempts[c]) {
 				continue
 			}
-			of, known := answer.FigureOf(deployed, t.Arm, workload, ranking, attempts[c])
+			of, known := figures.FigureOf(deployed, t.Arm, workload, ranking, attempts[c])
 			if !known {
 				continue
 			}
@@ -186,13 +186,13 @@ func figuresOf(workload string, trials []result.Trial, deployed bool) []figure {
 			if f.interval.Unbounded() != "" {
 				f.interval = nil // the database cannot store an interval with only one bound
 			}
-			figures = append(figures, f)
+			all = append(all, f)
 		}
 	}
 	for _, arm := range slices.Sorted(maps.Keys(cellsOf)) {
-		figures = append(figures, failuresOf(workload, arm, trials))
+		all = append(all, failuresOf(workload, arm, trials))
 	}
-	return figures
+	return all
 }
 
 // attemptsByCell groups first attempts. A failed one does not always say how it was measured: it counts in the cell of
@@ -207,7 +207,7 @@ func attemptsByCell(trials []result.Trial) (attempts map[cell][]result.Trial, ce
 			cells[t.Arm] = append(cells[t.Arm], c)
 		}
 	}
-	for _, t := range answer.FirstAttempts(trials) {
+	for _, t := range figures.FirstAttempts(trials) {
 		switch {
 		case t.Error == "":
 			attempts[cellOf(t)] = append(attempts[cellOf(t)], t)
@@ -220,11 +220,11 @@ func attemptsByCell(trials []result.Trial) (attempts map[cell][]result.Trial, ce
 }
 
 // figure is a figure of the cell without its number.
-func (c cell) figure(workload string, q answer.Quantity) figure {
+func (c cell) figure(workload string, q figures.Quantity) figure {
 	return figure{
 		workload: text(workload), arm: c.arm, definition: c.definition, tool: c.tool, mode: c.mode,
 		protocol: c.protocol, load: c.load, bytes: c.bytes,
-		quantity: answer.Quantity{
+		quantity: figures.Quantity{
 			Metric: text(q.Metric), Stat: text(q.Stat), Unit: text(q.Unit), Scope: text(q.Scope),
 		},
 	}
@@ -233,12 +233,12 @@ func (c cell) figure(workload string, q answer.Quantity) figure {
 // failuresOf is the share of an arm's first attempts that failed.
 func failuresOf(workload, arm string, trials []result.Trial) figure {
 	var attempts []result.Trial
-	for _, t := range answer.FirstAttempts(trials) {
+	for _, t := range figures.FirstAttempts(trials) {
 		if t.Arm == arm {
 			attempts = append(attempts, t)
 		}
 	}
-	share := answer.ShareOf("", arm, workload, attempts)
+	share := figures.ShareOf("", arm, workload, attempts)
 	c := cell{arm: text(arm), bytes: -1} // failed trials do not always say what they would have measured
 	f := c.figure(workload, share.Quantity)
 	f.median, f.interval, f.trials = share.Share, share.Interval, share.Attempts

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -56,7 +57,7 @@ type Figures struct {
 // Workload is a workload with the quantity that is shown: the one that a report shows first.
 type Workload struct {
 	Name     string
-	Quantity answer.Quantity
+	Quantity figures.Quantity
 	Arms     []Arm
 }
 
@@ -84,8 +85,8 @@ type Arm struct {
 	Series []float64
 	// Figure is nil before the first successful trial. Comparison is nil for the baseline, and if nothing can be
 	// compared.
-	Figure     *answer.Figure
-	Comparison *answer.Comparison
+	Figure     *figures.Figure
+	Comparison *figures.Comparison
 	Failed     int
 }
 
@@ -158,7 +159,7 @@ func newWorkload(e *experiment.Experiment, name string, a answer.Answer, trials 
 }
 
 // series returns the value of the quantity in each block, and the number of failed trials.
-func series(trials []result.Trial, arm, workload string, q answer.Quantity) (values []float64, failed int) {
+func series(trials []result.Trial, arm, workload string, q figures.Quantity) (values []float64, failed int) {
 	var good []stats.Value
 	for _, t := range trials {
 		if t.Arm != arm || t.Workload != workload || t.Block < 1 || t.Block > experiment.MaxBlocks {

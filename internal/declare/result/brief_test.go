@@ -28,7 +28,7 @@ func TestAnswersReadOnlyBriefFacts(t *testing.T) {
 	takesNames := map[string]int{"sidesOf": 2, "sharesOf": 1, "medianDuration": 1}
 	read := map[string]string{}
 	for _, folder := range []string{
-		"answer", "answer/environment", "answer/proof", "contrast", "forecast", "gate", "interim",
+		"answer", "answer/environment", "answer/figures", "answer/proof", "contrast", "forecast", "gate", "interim",
 	} {
 		each(t, filepath.Join("..", "..", "conclude", folder), func(within string, n ast.Node) {
 			switch n := n.(type) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -122,7 +123,7 @@ func TestIntervalsOfTheVerdict(t *testing.T) {
 			var found, missed, said, wrong float64
 			for _, f := range w.Answer(r).Findings {
 				at := truth(f.Name, f.Workload)
-				out := func(i answer.Interval) bool { return i == nil || at < i[0] || at > i[1] }
+				out := func(i figures.Interval) bool { return i == nil || at < i[0] || at > i[1] }
 				if f.Differs() {
 					found++
 					if out(f.RelativeInterval) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/base/stats"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/experiment"
@@ -52,7 +52,7 @@ func (w twoRuns) gate(t *testing.T, base, other []float64, scatter stats.Scatter
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.UseScatter(func(*contrast.Side, string, string, answer.Quantity) stats.Scatter { return scatter })
+	c.UseScatter(func(*contrast.Side, string, string, figures.Quantity) stats.Scatter { return scatter })
 	rules, err := gate.ParseAll([]gate.Written{{Text: rule}})
 	if err != nil {
 		t.Fatal(err)

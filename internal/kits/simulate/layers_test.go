@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -122,7 +123,7 @@ func (w World) count(n int, seed uint64, costs map[string]float64) tally {
 		alarm := false
 		for _, l := range a.Layers {
 			cost := costs[l.Layer]
-			sure := l.Verdict == answer.Higher || l.Verdict == answer.Lower
+			sure := l.Verdict == figures.Higher || l.Verdict == figures.Lower
 			if l.Interval != nil {
 				t.covered.add(l.Interval[0] <= cost && cost <= l.Interval[1])
 			}
@@ -138,7 +139,7 @@ func (w World) count(n int, seed uint64, costs map[string]float64) tally {
 		t.alarm.add(alarm)
 		for _, c := range a.Comparisons {
 			if len(costs) > 0 {
-				t.comparisons.add(c.Verdict == answer.Higher)
+				t.comparisons.add(c.Verdict == figures.Higher)
 			}
 		}
 		for _, test := range a.Additivity {
@@ -160,7 +161,7 @@ func contradicts(a answer.Answer) bool {
 		for _, c := range a.Comparisons {
 			for _, l := range a.Layers {
 				if c.Arm == arm && l.Layer == layer && c.Quantity == l.Quantity && c.Verdict != l.Verdict &&
-					(c.Verdict == answer.Higher || c.Verdict == answer.Lower) {
+					(c.Verdict == figures.Higher || c.Verdict == figures.Lower) {
 					return true
 				}
 			}

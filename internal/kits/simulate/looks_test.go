@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -69,7 +70,7 @@ func TestLooks(t *testing.T) {
 // intervals hold, and it finds a large difference early.
 func TestRunsUntilKnown(t *testing.T) {
 	t.Parallel()
-	aim, err := answer.ParseAim("2%")
+	aim, err := figures.ParseAim("2%")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestRunsUntilKnown(t *testing.T) {
 			block := 1
 			for ; block <= e.Schedule.Blocks; block++ {
 				some = upTo(trials, block)
-				if answer.Settled(answer.Run{Experiment: e, Trials: some, AnyTime: true}, aim) {
+				if figures.Settled(figures.Run{Experiment: e, Trials: some, AnyTime: true}, aim) {
 					break
 				}
 			}
@@ -103,8 +104,8 @@ func TestRunsUntilKnown(t *testing.T) {
 			falsely, any := false, false
 			for _, f := range a.Comparisons {
 				truth := levels[f.Arm]/levels["a0"] - 1
-				is := f.Verdict == answer.Higher || f.Verdict == answer.Lower
-				falsely = falsely || is && (truth == 0 || (f.Verdict == answer.Higher) != (truth > 0))
+				is := f.Verdict == figures.Higher || f.Verdict == figures.Lower
+				falsely = falsely || is && (truth == 0 || (f.Verdict == figures.Higher) != (truth > 0))
 				any = any || is && f.Arm == "a1"
 				missed.Draws++
 				if i := f.RelativeInterval; i == nil || truth < i[0] || truth > i[1] {

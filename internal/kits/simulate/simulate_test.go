@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
@@ -74,7 +75,7 @@ func steady(name string, e *experiment.Experiment, levels map[string]float64, no
 // differs says whether an answer claims any difference between arms.
 func differs(a answer.Answer) bool {
 	for _, c := range a.Comparisons {
-		if c.Verdict == answer.Higher || c.Verdict == answer.Lower {
+		if c.Verdict == figures.Higher || c.Verdict == figures.Lower {
 			return true
 		}
 	}

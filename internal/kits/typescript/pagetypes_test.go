@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/kits/moduleroot"
@@ -36,27 +36,27 @@ func TestTypesOfThePages(t *testing.T) {
 			// The document of a report, what its packed parts hold, and what many of its structs embed.
 			reflect.TypeFor[page.Data](), reflect.TypeFor[gate.Result](), reflect.TypeFor[page.Trial](),
 			reflect.TypeFor[page.Curve](), reflect.TypeFor[page.Course](), reflect.TypeFor[page.Record](),
-			reflect.TypeFor[answer.Quantity](), reflect.TypeFor[check.Expectation](),
+			reflect.TypeFor[figures.Quantity](), reflect.TypeFor[check.Expectation](),
 			// The documents of the page that lists runs.
 			reflect.TypeFor[serve.Listing](), reflect.TypeFor[serve.Summary](), reflect.TypeFor[serve.History](),
 		},
 		Names: map[reflect.Type]string{
-			reflect.TypeFor[answer.Interval](): "Interval",
-			reflect.TypeFor[gate.Result]():     "GateResult",
-			reflect.TypeFor[gate.Verdict]():    "GateVerdict",
-			reflect.TypeFor[gate.Kind]():       "BoundKind",
-			reflect.TypeFor[page.Quantity]():   "RunQuantity",
-			reflect.TypeFor[page.Number]():     "TrialNumber",
-			reflect.TypeFor[page.Element]():    "PathElement",
-			reflect.TypeFor[page.Record]():     "TrialRecord",
-			reflect.TypeFor[serve.Point]():     "HistoryPoint",
+			reflect.TypeFor[figures.Interval](): "Interval",
+			reflect.TypeFor[gate.Result]():      "GateResult",
+			reflect.TypeFor[gate.Verdict]():     "GateVerdict",
+			reflect.TypeFor[gate.Kind]():        "BoundKind",
+			reflect.TypeFor[page.Quantity]():    "RunQuantity",
+			reflect.TypeFor[page.Number]():      "TrialNumber",
+			reflect.TypeFor[page.Element]():     "PathElement",
+			reflect.TypeFor[page.Record]():      "TrialRecord",
+			reflect.TypeFor[serve.Point]():      "HistoryPoint",
 		},
 		// The page opens intervals without a bound; see openIntervals.
-		Aliases: map[reflect.Type]string{reflect.TypeFor[answer.Interval](): "[number, number] | null"},
+		Aliases: map[reflect.Type]string{reflect.TypeFor[figures.Interval](): "[number, number] | null"},
 		Words: map[string]string{
 			"BaseUnit":         "nearfar/internal/declare/result.Seconds",
 			"MetricName":       "nearfar/internal/declare/result.Goodput",
-			"Verdict":          "nearfar/internal/conclude/answer.Higher",
+			"Verdict":          "nearfar/internal/conclude/answer/figures.Higher",
 			"ObjectiveVerdict": "nearfar/internal/conclude/answer.Met",
 			"DataKind":         "nearfar/internal/show/page.Compare",
 			"FindingKind":      "nearfar/internal/conclude/answer.OfLayer",

@@ -12,7 +12,7 @@ import (
 )
 
 // words gives the string constants of a type, or those that are declared together with a constant, in the order of the
-// source. of names the type or the constant: "nearfar/internal/conclude/answer.Higher".
+// source. of names the type or the constant: "nearfar/internal/conclude/answer/figures.Higher".
 func words(root, of string) ([]string, error) {
 	folder, base := path.Split(of)
 	pkg, name, _ := strings.Cut(base, ".")

@@ -24,7 +24,7 @@ type Document struct {
 	// Aliases are the definitions of types that write their own JSON. What writes itself as text needs none.
 	Aliases map[reflect.Type]string
 	// Words are the names of types for words that have no type in Go, each with one of the constants that are declared
-	// together: "nearfar/internal/conclude/answer.Higher". The words of a string type are its constants.
+	// together: "nearfar/internal/conclude/answer/figures.Higher". The words of a string type are its constants.
 	Words map[string]string
 	// Fields are types that Go's do not tell, by type and key: "Comparison.verdict"; "*.metric" is for every struct. If
 	// one begins with "| ", it adds to what Go's type tells.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -154,7 +155,8 @@ func (e *exposition) run(r Answered) {
 }
 
 // interval adds a value, and its 95 % interval if it has one.
-func (e *exposition) interval(q answer.Quantity, part, help string, value float64, i answer.Interval, labels []label) {
+func (e *exposition) interval(q figures.Quantity, part, help string, value float64, i figures.Interval,
+	labels []label) {
 	name, unit := metricName(q)+part, unitName(q)
 	e.sample("gauge", name, unit, help+".", value, labels...)
 	if i != nil {
@@ -164,7 +166,7 @@ func (e *exposition) interval(q answer.Quantity, part, help string, value float6
 }
 
 // metricName is the name of a quantity without its unit: nearfar_rtt. Characters that a name cannot have become "_".
-func metricName(q answer.Quantity) string {
+func metricName(q figures.Quantity) string {
 	return "nearfar_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
 			return r
@@ -174,7 +176,7 @@ func metricName(q answer.Quantity) string {
 }
 
 // unitName is the unit of a quantity as it is in names; "" for plain counts.
-func unitName(q answer.Quantity) string {
+func unitName(q figures.Quantity) string {
 	switch q.Unit {
 	case result.Seconds:
 		return "seconds"
@@ -195,6 +197,6 @@ func unitName(q answer.Quantity) string {
 }
 
 // described names a quantity in a help text. It is made from metricName, so that it has no characters to escape.
-func described(q answer.Quantity) string {
+func described(q figures.Quantity) string {
 	return strings.ReplaceAll(strings.TrimPrefix(metricName(q), "nearfar_"), "_", " ")
 }

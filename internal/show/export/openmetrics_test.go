@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/kits/pythontest"
 )
@@ -22,31 +23,31 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // answered is a run with figures in all units, and a hostile name.
 func answered() Answered {
-	p50 := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
-	p99 := answer.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds}
-	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: result.Background}
+	p50 := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	p99 := figures.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds}
+	goodput := figures.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: result.Background}
 	return Answered{
 		Run: "20261121T192200Z-overlay", Experiment: "overlay",
 		Started: time.Date(2026, 11, 21, 19, 22, 0, 250e6, time.UTC),
 		Answer: answer.Answer{
 			Ran: answer.Ran{State: "complete", Baseline: "l2", Trials: 60, Failed: 1},
-			Figures: answer.Figures{Arms: []answer.Figure{
+			Figures: figures.Figures{Arms: []figures.Figure{
 				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6,
-					Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
+					Interval: &figures.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
 				{Arm: hostile, Workload: "rr-1k", Quantity: p50, Median: 14.52e-6, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: p99, Median: 2e-5, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: goodput, Median: 38.2e9, Trials: 3},
-				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.Loss, Unit: result.One},
+				{Arm: "l2", Workload: "udp", Quantity: figures.Quantity{Metric: result.Loss, Unit: result.One},
 					Median: .01, Trials: 3},
-				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate,
+				{Arm: "l2", Workload: "udp", Quantity: figures.Quantity{Metric: result.MessageRate,
 					Unit: result.PerSecond}, Median: 1e6, Trials: 3},
-			}, Comparisons: []answer.Comparison{
+			}, Comparisons: []figures.Comparison{
 				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: new(6.21e-6),
-					Interval: &answer.Bounds{6.1e-6, 6.35e-6},
-					PValue:   new(.0039), Verdict: answer.Higher},
-				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: answer.NotComparable},
-			}, Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
-				Interval: &answer.Bounds{3e-6, 3.2e-6}}}},
+					Interval: &figures.Bounds{6.1e-6, 6.35e-6},
+					PValue:   new(.0039), Verdict: figures.Higher},
+				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: figures.NotComparable},
+			}, Layers: []figures.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
+				Interval: &figures.Bounds{3e-6, 3.2e-6}}}},
 		},
 	}
 }
@@ -167,8 +168,8 @@ func FuzzLabels(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		run := Answered{Run: "r", Answer: answer.Answer{
-			Figures: answer.Figures{Arms: []answer.Figure{{Arm: name,
-				Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}, Median: 1}}},
+			Figures: figures.Figures{Arms: []figures.Figure{{Arm: name,
+				Quantity: figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}, Median: 1}}},
 		}}
 		var found []string
 		for line := range strings.Lines(openMetrics(t, run)) {

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/show/page/pagetest"
 )
@@ -55,7 +56,7 @@ func checkFindings(t *testing.T, b *pagetest.Tab, a answer.Answer) {
 	}
 	for i, r := range rows {
 		f := sure[i]
-		want := answer.WithInterval(answer.Comparison{
+		want := figures.WithInterval(figures.Comparison{
 			Quantity: f.Quantity, Difference: f.Difference, Interval: f.Interval,
 		})
 		if r[0] != f.Name || r[1] != f.Workload+", "+f.Quantity.Name() || r[2]+" "+r[3] != want ||
@@ -325,13 +326,13 @@ func testSides(t *testing.T, b *pagetest.Tab) {
 		{Side: "A", Source: "runs/a", Kind: "run", Trials: 80},
 		{Side: "B", Source: "runs/b", Kind: "run", Trials: 80},
 	}
-	a.Comparisons[0].Verdict, a.Comparisons[1].Verdict = "too-few-blocks", answer.NoDifference
+	a.Comparisons[0].Verdict, a.Comparisons[1].Verdict = "too-few-blocks", figures.NoDifference
 	a.Findings = answer.Rank(a)
 	estimate := 0.5
 	check := gate.Check{
 		Rule: "rr-1k rtt.p50 > +5%", Arm: "routed", Workload: "rr-1k", Quantity: a.Comparisons[0].Quantity,
 		Kind: gate.Relative, Above: true, Bound: 0.05,
-		Estimate: &estimate, Interval: &answer.Bounds{0.4, 0.6}, Verdict: gate.Fail,
+		Estimate: &estimate, Interval: &figures.Bounds{0.4, 0.6}, Verdict: gate.Fail,
 	}
 	r := gate.Result{Nearfar: "v1", Verdict: gate.Fail, Summary: "1 of 1 checks failed.", Checks: []gate.Check{check}}
 	document, err := json.Marshal(r)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/check"
 )
 
@@ -89,7 +90,7 @@ type Workload struct {
 // Quantity is a number that the answer reports for a workload.
 type Quantity struct {
 	Workload int `json:"workload"`
-	answer.Quantity
+	figures.Quantity
 	// Better is "lower", "higher", or empty if neither is better.
 	Better string `json:"better"`
 	// Compared says that the answer compares the arms in this quantity.

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/result"
@@ -127,7 +128,7 @@ func testAnswerWithoutFindings(t *testing.T, b *pagetest.Tab) {
 	d.Answer.Findings = nil
 	var want []string
 	for _, c := range a.Comparisons {
-		if c.Verdict == answer.Higher || c.Verdict == answer.Lower {
+		if c.Verdict == figures.Higher || c.Verdict == figures.Lower {
 			want = append(want, c.Arm)
 		}
 	}
@@ -153,9 +154,9 @@ func testBlocks(t *testing.T, b *pagetest.Tab) {
 		if c.Stat != result.P50 {
 			continue
 		}
-		c.Resolve = &answer.Resolution{Difference: 5e-7}
+		c.Resolve = &figures.Resolution{Difference: 5e-7}
 		if c.Arm == "routed" {
-			c.OneBlock = &answer.OneBlock{BlocksMore: 2}
+			c.OneBlock = &figures.OneBlock{BlocksMore: 2}
 			blocks, more := 34, 22
 			c.Resolve.Blocks, c.Resolve.BlocksNeeded = &blocks, &more
 		}

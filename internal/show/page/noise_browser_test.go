@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/show/page/pagetest"
 )
@@ -41,17 +42,17 @@ func floor() *answer.NoiseFloor {
 		Recommended: &answer.Recommended{Reached: true, Blocks: 65,
 			Text: "To find 5% four times in five, the cheapest plan is blocks: 65."},
 		Figures: []answer.Floor{
-			{Workload: "rr-1k", Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds},
+			{Workload: "rr-1k", Quantity: figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds},
 				Duration: 0.2, ShortDuration: known(0.05), Level: 15.42e-6, Pairs: 30, Between: known(1.7e-6),
 				Within: known(1.2e-6), WithinShort: known(1.7e-6), Fixed: known(0.64),
 				Detectable: []answer.DetectableAt{{Blocks: 5}, {Blocks: 12, Difference: known(3.6e-6),
-					Relative: known(0.233), Interval: &answer.Bounds{2.5e-6, 5e-6}}},
+					Relative: known(0.233), Interval: &figures.Bounds{2.5e-6, 5e-6}}},
 				Resolve: &answer.FloorPlan{Difference: 7.71e-7, Blocks: counted(51), CheapestBlocks: counted(65),
 					CheapestDuration: known(0.1)}},
-			{Workload: "bulk", Quantity: answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond},
+			{Workload: "bulk", Quantity: figures.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond},
 				Duration: 1, Level: 5.96e9, Pairs: 30,
 				Detectable: []answer.DetectableAt{{Blocks: 5}, {Blocks: 12, Difference: known(2.59e9),
-					Interval: &answer.Bounds{1e9, math.Inf(1)}}},
+					Interval: &figures.Bounds{1e9, math.Inf(1)}}},
 				Resolve: &answer.FloorPlan{Difference: 2.98e8}},
 		},
 	}
@@ -135,10 +136,10 @@ func testEarlierBaseline(t *testing.T, b *pagetest.Tab) {
 	d.Answer.Earlier = &answer.Earlier{
 		Run: "runs/x-baseline" + evil, Started: time.Date(2026, 11, 23, 7, 54, 22, 0, time.UTC), Arm: "l2",
 		Figures: []answer.EarlierFigure{
-			{Workload: "rr-1k", Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds},
+			{Workload: "rr-1k", Quantity: figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds},
 				Pairs: 30, Level: 15e-6, Overall: &overall,
 				DetectableAt: answer.DetectableAt{Blocks: 8, Difference: &difference, Relative: &share}},
-			{Workload: "rr-1k", Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds},
+			{Workload: "rr-1k", Quantity: figures.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds},
 				Pairs: 30, Level: 80e-6, DetectableAt: answer.DetectableAt{Blocks: 8}},
 		},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -151,10 +152,10 @@ func TestClippedAnswer(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
 	a := answer.Answer{
 		Words: answer.Words{Verdict: "v", Findings: []answer.Finding{{Reason: long, Caution: long, Text: long}}},
-		Figures: answer.Figures{
-			Arms:        []answer.Figure{{Median: 1, Caution: long}},
-			Failures:    &answer.Failures{Arms: []answer.FailureShare{{Failed: 5, Reason: long}}},
-			Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
+		Figures: figures.Figures{
+			Arms:        []figures.Figure{{Median: 1, Caution: long}},
+			Failures:    &figures.Failures{Arms: []figures.FailureShare{{Failed: 5, Reason: long}}},
+			Comparisons: []figures.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
 		},
 		Objectives: []answer.Objective{{Rule: long, Reason: long, Said: long}},
 		Ran:        answer.Ran{Settings: []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}}},

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/show/page/pagetest"
 )
@@ -76,7 +77,7 @@ func checkCharts(t *testing.T, b *pagetest.Tab, d Data, a answer.Answer) {
 			}
 		case "differences":
 			for _, s := range c.Series {
-				i := slices.IndexFunc(a.Comparisons, func(k answer.Comparison) bool {
+				i := slices.IndexFunc(a.Comparisons, func(k figures.Comparison) bool {
 					return k.Arm == s.Name && k.Workload == drawn.Workload &&
 						k.Metric == drawn.Quantity.Metric && k.Stat == drawn.Quantity.Stat
 				})
@@ -156,7 +157,7 @@ func checkPlaces(t *testing.T, b *pagetest.Tab, drawn pagetest.State) {
 	}
 }
 
-func figureOf(t *testing.T, a answer.Answer, arm, workload, metric, stat string) answer.Figure {
+func figureOf(t *testing.T, a answer.Answer, arm, workload, metric, stat string) figures.Figure {
 	t.Helper()
 	for _, f := range a.Arms {
 		if f.Arm == arm && f.Workload == workload && f.Metric == metric && f.Stat == stat {
@@ -164,13 +165,13 @@ func figureOf(t *testing.T, a answer.Answer, arm, workload, metric, stat string)
 		}
 	}
 	t.Fatalf("no figure of %s %s %s %s", arm, workload, metric, stat)
-	return answer.Figure{}
+	return figures.Figure{}
 }
 
 // checkTables compares the tables of arms and differences with the answer, digit by digit. For the other tables it
 // checks the number of rows.
 func checkTables(t *testing.T, b *pagetest.Tab, a answer.Answer) {
-	q := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	q := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	var medians, differences []float64
 	for _, f := range a.Arms {
 		if f.Workload == "rr-1k" && f.Quantity == q {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -82,7 +83,7 @@ func quantitiesOf(a answer.Answer, index func(workload string) (int, bool)) []Qu
 		case result.HigherIsBetter:
 			q.Better = "higher"
 		}
-		q.Compared = slices.ContainsFunc(a.Comparisons, func(k answer.Comparison) bool {
+		q.Compared = slices.ContainsFunc(a.Comparisons, func(k figures.Comparison) bool {
 			return k.Workload == f.Workload && k.Quantity == f.Quantity
 		})
 		all = append(all, q)

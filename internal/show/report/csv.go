@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, objective and figure
@@ -91,7 +92,7 @@ func notAdditive(additive *bool) string {
 }
 
 // pairsOrTrials counts the blocks of a paired comparison; otherwise the trials of the side that has fewer.
-func pairsOrTrials(c answer.Comparison) int {
+func pairsOrTrials(c figures.Comparison) int {
 	if c.Trials != nil {
 		return min(c.Trials[0], c.Trials[1])
 	}
@@ -119,7 +120,7 @@ func optional(v *float64) string {
 	return plain(*v)
 }
 
-func ends(i answer.Interval) (low, high string) {
+func ends(i figures.Interval) (low, high string) {
 	if i == nil {
 		return "", ""
 	}

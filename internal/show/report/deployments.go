@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -27,7 +28,7 @@ func deploymentSection(a answer.Answer) section {
 	if len(a.Sources) > 0 {
 		out.title = "Deployments: each one's difference, B less A"
 	}
-	var several []answer.Comparison
+	var several []figures.Comparison
 	unseen := 0.0
 	for _, c := range a.Comparisons {
 		if c.Deployments != nil {
@@ -40,7 +41,7 @@ func deploymentSection(a answer.Answer) section {
 	}
 	for _, comparisons := range runsOf(several, quantityOf) {
 		first := comparisons[0]
-		s := scaleOf(comparisons, first.Unit, func(c answer.Comparison) *float64 { return c.Difference })
+		s := scaleOf(comparisons, first.Unit, func(c figures.Comparison) *float64 { return c.Difference })
 		t := table{head: []string{"arm", ">SD between", intervalColumn, ">SD within", ">share", "each"}}
 		for _, c := range comparisons {
 			d := c.Deployments
@@ -64,7 +65,7 @@ func deploymentSection(a answer.Answer) section {
 const eachColumn = 5
 
 // eachDeployment lists the differences of the deployments.
-func eachDeployment(d *answer.Deployments, s result.Scale) string {
+func eachDeployment(d *figures.Deployments, s result.Scale) string {
 	var each []string
 	for _, one := range d.Each[:min(len(d.Each), mostListed)] {
 		text := orDash(one.Difference, s.Signed)
@@ -81,7 +82,7 @@ func eachDeployment(d *answer.Deployments, s result.Scale) string {
 }
 
 // plansText says which runs would find a difference.
-func plansText(d *answer.Deployments, unit string) string {
+func plansText(d *figures.Deployments, unit string) string {
 	var each []string
 	for _, p := range d.Plans {
 		text := prose.Plural(p.Deployments, "deployment") + " of " + prose.Plural(p.Blocks, "block")
@@ -89,7 +90,7 @@ func plansText(d *answer.Deployments, unit string) string {
 		if p.Seconds != nil {
 			with = append(with, fmt.Sprint("about ", time.Duration(*p.Seconds*float64(time.Second)).Round(time.Second)))
 		}
-		if p.Kind == answer.PlanCheapest {
+		if p.Kind == figures.PlanCheapest {
 			with = append(with, "the cheapest")
 		}
 		if len(with) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // failuresNote explains the columns of failed attempts.
@@ -15,14 +16,14 @@ const failuresNote = "An attempt is the first execution of a trial; replacements
 
 // failureSection says how often the arms failed. It is empty if none did.
 func failureSection(a answer.Answer) section {
-	if a.Failures == nil || !slices.ContainsFunc(a.Failures.Arms, func(f answer.FailureShare) bool {
+	if a.Failures == nil || !slices.ContainsFunc(a.Failures.Arms, func(f figures.FailureShare) bool {
 		return f.Failed > 0
 	}) {
 		return section{}
 	}
 	out := section{title: "Failed attempts", note: failuresNote}
-	for _, arms := range runsOf(a.Failures.Arms, func(f answer.FailureShare) string { return f.Workload }) {
-		if !slices.ContainsFunc(arms, func(f answer.FailureShare) bool { return f.Failed > 0 }) {
+	for _, arms := range runsOf(a.Failures.Arms, func(f figures.FailureShare) string { return f.Workload }) {
+		if !slices.ContainsFunc(arms, func(f figures.FailureShare) bool { return f.Failed > 0 }) {
 			continue
 		}
 		t := table{head: []string{"arm", ">failed", ">of", ">share", intervalColumn, ">p", "verdict"}}
@@ -31,7 +32,7 @@ func failureSection(a answer.Answer) section {
 			if c := failuresAgainst(a, f); c != nil {
 				p, verdict = pValue(c.PValue), failuresVerdict(*c)
 			}
-			t.add(printable(armLabel(answer.Figure{Side: f.Side, Arm: f.Arm})), strconv.Itoa(f.Failed),
+			t.add(printable(armLabel(figures.Figure{Side: f.Side, Arm: f.Arm})), strconv.Itoa(f.Failed),
 				strconv.Itoa(f.Attempts), failedShare(f.Share), f.Interval.Text(failedShare), p, verdict)
 		}
 		out.groups = append(out.groups, group{arms[0].Workload + ", first attempts", t})
@@ -40,11 +41,11 @@ func failureSection(a answer.Answer) section {
 }
 
 // failuresAgainst is the comparison of an arm's failures; nil for a baseline.
-func failuresAgainst(a answer.Answer, f answer.FailureShare) *answer.FailureComparison {
+func failuresAgainst(a answer.Answer, f figures.FailureShare) *figures.FailureComparison {
 	if len(a.Sources) > 0 && f.Side != a.Sources[len(a.Sources)-1].Side {
 		return nil
 	}
-	i := slices.IndexFunc(a.Failures.Comparisons, func(c answer.FailureComparison) bool {
+	i := slices.IndexFunc(a.Failures.Comparisons, func(c figures.FailureComparison) bool {
 		return c.Arm == f.Arm && c.Workload == f.Workload
 	})
 	if i < 0 {
@@ -53,7 +54,7 @@ func failuresAgainst(a answer.Answer, f answer.FailureShare) *answer.FailureComp
 	return &a.Failures.Comparisons[i]
 }
 
-func failuresVerdict(c answer.FailureComparison) string {
+func failuresVerdict(c figures.FailureComparison) string {
 	switch c.Better {
 	case "arm":
 		return "fails less often (better)"

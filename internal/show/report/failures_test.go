@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -53,7 +54,7 @@ func TestFailuresLead(t *testing.T) {
 		t.Errorf("%+v\n%s", f, a.Verdict)
 	}
 	for _, c := range a.Comparisons {
-		if c.Arm == "lossy" && (c.Verdict != answer.Higher || c.Better != "baseline") {
+		if c.Arm == "lossy" && (c.Verdict != figures.Higher || c.Better != "baseline") {
 			t.Errorf("without any figure, and not worse: %+v", c)
 		}
 	}

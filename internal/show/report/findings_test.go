@@ -6,19 +6,21 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
 // manyFindings is an answer with two arms and several workloads, in which every comparison shows a difference.
 func manyFindings(workloads int, name string) answer.Answer {
-	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	rtt := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	a := answer.Answer{Ran: answer.Ran{Baseline: "near"}}
 	for i := range workloads {
 		relative, workload := float64(workloads-i)/10, fmt.Sprintf("%s-rr-%d", name, i)
-		a.Comparisons = append(a.Comparisons, answer.Comparison{
+		a.Comparisons = append(a.Comparisons, figures.Comparison{
 			Arm: name, Baseline: "near", Workload: workload, Quantity: rtt, Difference: new(relative * 1e-5),
-			Interval: &answer.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: new(relative),
-			RelativeInterval: &answer.Bounds{relative * .9, relative * 1.1}, Verdict: answer.Higher, Better: "baseline",
+			Interval: &figures.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: new(relative),
+			RelativeInterval: &figures.Bounds{relative * .9, relative * 1.1}, Verdict: figures.Higher,
+			Better: "baseline",
 			PValue: new(1e-6), Blocks: 10,
 		})
 	}

@@ -2,7 +2,7 @@ package report
 
 import (
 	"nearfar/internal/base/prose"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -11,7 +11,7 @@ func Headline(t result.Trial) string {
 	if t.Error != "" {
 		return "failed: " + printable(prose.Shorten(t.Error, 300))
 	}
-	for _, q := range answer.Quantities([]result.Trial{t}) {
+	for _, q := range figures.Quantities([]result.Trial{t}) {
 		if v, ok := q.Of(t); ok {
 			return q.Name() + " " + result.Amount(v, q.Unit)
 		}

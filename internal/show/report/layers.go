@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -28,9 +29,9 @@ const (
 func layerSection(a answer.Answer) section {
 	out := section{title: "Layers: what one of each adds, by least squares over all arms", note: layersNote}
 	marked := false
-	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + l.Name() }) {
+	for _, layers := range runsOf(a.Layers, func(l figures.Layer) string { return l.Workload + "\x00" + l.Name() }) {
 		first := layers[0]
-		s := scaleOf(layers, first.Unit, func(l answer.Layer) *float64 { return &l.Cost })
+		s := scaleOf(layers, first.Unit, func(l figures.Layer) *float64 { return &l.Cost })
 		t := table{
 			head:  []string{"layer", ">adds", intervalColumn, "verdict", "in an arm with more than one"},
 			spare: []string{plotColumn}, zero: true, scale: s.Signed,
@@ -64,15 +65,15 @@ func layerSection(a answer.Answer) section {
 }
 
 // layerVerdict writes a layer's verdict in the same words as a comparison's.
-func layerVerdict(l answer.Layer) string {
+func layerVerdict(l figures.Layer) string {
 	if l.Unproved != "" {
 		l.Unproved = ""
 		return layerVerdict(l) + unprovedMark
 	}
 	switch l.Verdict {
-	case answer.NoDifference:
+	case figures.NoDifference:
 		return "none seen"
-	case answer.NotComparable, answer.FewBlocks:
+	case figures.NotComparable, figures.FewBlocks:
 		return "too few blocks"
 	}
 	return l.Verdict
@@ -80,8 +81,8 @@ func layerVerdict(l answer.Layer) string {
 
 // several writes what the layer adds to the arm whose count of it differs most from the baseline's. It is empty if no
 // count differs by more than 1.
-func several(l answer.Layer, s result.Scale) string {
-	var most answer.Contribution
+func several(l figures.Layer, s result.Scale) string {
+	var most figures.Contribution
 	for _, c := range l.Adds {
 		if math.Abs(c.Count) > math.Abs(most.Count) {
 			most = c
@@ -94,7 +95,7 @@ func several(l answer.Layer, s result.Scale) string {
 }
 
 // quoted names the arm whose difference is also the layer's cost, and gives the mean if it differs from that median.
-func quoted(l answer.Layer, s result.Scale) string {
+func quoted(l figures.Layer, s result.Scale) string {
 	switch {
 	case l.Arm == "":
 		return ""
@@ -106,7 +107,7 @@ func quoted(l answer.Layer, s result.Scale) string {
 }
 
 // wholeAndParts writes the subtraction that gives the residual.
-func wholeAndParts(r answer.Residual, s result.Scale) string {
+func wholeAndParts(r figures.Residual, s result.Scale) string {
 	text := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, s.Signed(r.Whole), s.Signed(r.Parts))
 	if r.Saturated {
 		text += ", 0 by construction"
@@ -115,8 +116,8 @@ func wholeAndParts(r answer.Residual, s result.Scale) string {
 }
 
 // overAllArms says whether the layers add up over all arms. The residual of one arm does not show this.
-func overAllArms(a answer.Answer, r answer.Residual) string {
-	i := slices.IndexFunc(a.Additivity, func(t answer.Additivity) bool {
+func overAllArms(a answer.Answer, r figures.Residual) string {
+	i := slices.IndexFunc(a.Additivity, func(t figures.Additivity) bool {
 		return t.Workload == r.Workload && t.Quantity == r.Quantity
 	})
 	if i < 0 {

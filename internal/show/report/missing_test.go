@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // unbounded is an answer with an interval without an upper bound, because 9 of an arm's 20 trials lack the figure, and
@@ -17,12 +18,12 @@ import (
 func unbounded() answer.Answer {
 	a := overlay()
 	f := &a.Arms[2]
-	f.Interval, f.Unbounded, f.Trials, f.Missing = &answer.Bounds{7.4e-6, math.Inf(1)}, answer.UnboundedAbove, 20, 9
+	f.Interval, f.Unbounded, f.Trials, f.Missing = &figures.Bounds{7.4e-6, math.Inf(1)}, figures.UnboundedAbove, 20, 9
 	c := &a.Comparisons[1]
-	c.Interval, c.RelativeInterval, c.Unbounded = &answer.Bounds{-1.2e-6, math.Inf(1)},
-		&answer.Bounds{-.07, math.Inf(1)}, answer.UnboundedAbove
-	c.Missing, c.Verdict, c.Better = &[2]int{9, 0}, answer.NoDifference, ""
-	a.Comparisons[0].Interval, a.Comparisons[0].Widened = &answer.Bounds{0, .21e-6}, true
+	c.Interval, c.RelativeInterval, c.Unbounded = &figures.Bounds{-1.2e-6, math.Inf(1)},
+		&figures.Bounds{-.07, math.Inf(1)}, figures.UnboundedAbove
+	c.Missing, c.Verdict, c.Better = &[2]int{9, 0}, figures.NoDifference, ""
+	a.Comparisons[0].Interval, a.Comparisons[0].Widened = &figures.Bounds{0, .21e-6}, true
 	a.Comparisons[0].Difference = new(.1e-6)
 	return a
 }

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -126,7 +127,7 @@ func noiseFloorRows(a answer.Answer) [][]string {
 	}
 	var rows [][]string
 	for _, f := range a.NoiseFloor.Figures {
-		row := func(kind, value, relative string, of answer.Interval, count int) {
+		row := func(kind, value, relative string, of figures.Interval, count int) {
 			low, high := ends(of)
 			rows = append(rows, []string{kind, f.Workload, a.NoiseFloor.Arm, "", "", f.Metric, f.Stat, f.Unit, value,
 				low, high, relative, "", "", "", strconv.Itoa(count), f.Scope, "", "", of.Unbounded(), "", ""})

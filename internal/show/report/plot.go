@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 )
 
 // The smallest and the largest width of a plot. In fewer columns, intervals look like points.
@@ -16,7 +16,7 @@ const (
 // mark is one row of a plot: an estimate and its interval.
 type mark struct {
 	at       float64
-	interval answer.Interval
+	interval figures.Interval
 	// color is the escape sequence of the mark's colour, or "".
 	color string
 }

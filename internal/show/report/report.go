@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -129,7 +130,7 @@ func scaleOf[T any](items []T, unit string, value func(T) *float64) result.Scale
 	return result.ScaleOf(unit, values...)
 }
 
-func caption(workload string, q answer.Quantity, s result.Scale) string {
+func caption(workload string, q figures.Quantity, s result.Scale) string {
 	text := workload + ", " + q.Name()
 	if s.Unit != "" {
 		text += " in " + s.Unit
@@ -162,20 +163,20 @@ const pooledNote = "\"Pooled\" is the same percentile of all observations of an 
 
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}
-	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + f.Name() }) {
-		first := figures[0]
-		s := scaleOf(figures, first.Unit, func(f answer.Figure) *float64 { return &f.Median })
+	for _, rows := range runsOf(a.Arms, func(f figures.Figure) string { return f.Workload + "\x00" + f.Name() }) {
+		first := rows[0]
+		s := scaleOf(rows, first.Unit, func(f figures.Figure) *float64 { return &f.Median })
 		t := table{
 			head:  []string{"arm", ">median", intervalColumn, ">trials"},
 			spare: []string{plotColumn}, scale: s.Number,
 		}
-		pooled := slices.ContainsFunc(figures, func(f answer.Figure) bool { return f.Pooled != nil })
+		pooled := slices.ContainsFunc(rows, func(f figures.Figure) bool { return f.Pooled != nil })
 		if pooled {
 			t.head, out.note = append(t.head, ">pooled"), pooledNote
 			t.spare = []string{plotColumn, "pooled"}
 		}
-		over, one := overOne(figures, func(f answer.Figure) string { return f.Over })
-		for _, f := range figures {
+		over, one := overOne(rows, func(f figures.Figure) string { return f.Over })
+		for _, f := range rows {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
 			row := []string{armLabel(f) + withOver(f.Over, one), s.Number(f.Median), f.Interval.Text(s.Number), trialsText(f)}
 			if pooled {
@@ -219,7 +220,7 @@ const pairedNote = "p is corrected for " + eachTable + " (Holm). \"Detectable\" 
 	"blocks find a difference of the size that was seen, if there is one, as often."
 
 // trialsText writes how many trials a figure has, and how many of them failed or lack it.
-func trialsText(f answer.Figure) string {
+func trialsText(f figures.Figure) string {
 	return strconv.Itoa(f.Trials) + lacking(f.Failed, f.Missing)
 }
 
@@ -237,23 +238,23 @@ func comparisonSection(a answer.Answer) section {
 	if len(a.Sources) > 0 {
 		out.title, out.note = sidesTitle(a), sidesNote(a)
 	}
-	if slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Deployments != nil }) {
+	if slices.ContainsFunc(a.Comparisons, func(c figures.Comparison) bool { return c.Deployments != nil }) {
 		out.note = deploymentsNote
 	}
 	if a.Imported && !a.Paired {
 		out.title, out.note = "Differences from "+a.Baseline+", not paired", recordedNote(a)
 	}
-	if slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Widened }) {
+	if slices.ContainsFunc(a.Comparisons, func(c figures.Comparison) bool { return c.Widened }) {
 		out.note = strings.TrimPrefix(out.note+"\n"+widenedNote, "\n")
 	}
 	for _, comparisons := range runsOf(a.Comparisons, quantityOf) {
 		first := comparisons[0]
-		s := scaleOf(comparisons, first.Unit, func(c answer.Comparison) *float64 { return c.Difference })
+		s := scaleOf(comparisons, first.Unit, func(c figures.Comparison) *float64 { return c.Difference })
 		t := table{
 			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">" + detectableColumn},
 			spare: []string{"p", plotColumn, "relative"}, zero: true, scale: s.Signed,
 		}
-		over, one := overOne(comparisons, func(c answer.Comparison) string { return c.Over })
+		over, one := overOne(comparisons, func(c figures.Comparison) string { return c.Over })
 		for _, c := range comparisons {
 			t.marks = append(t.marks, markOf(c))
 			verdict, reason := verdictText(c)
@@ -281,7 +282,7 @@ func butText(but string) string {
 }
 
 // quantityOf is the same for all comparisons of one workload and quantity.
-func quantityOf(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }
+func quantityOf(c figures.Comparison) string { return c.Workload + "\x00" + c.Name() }
 
 // recordedNote explains differences that have no interval, in results that were recorded elsewhere.
 func recordedNote(a answer.Answer) string {
@@ -304,14 +305,14 @@ const (
 )
 
 // dependenceText says that the blocks depend on each other, so that fewer of them count.
-func dependenceText(c answer.Comparison) string {
+func dependenceText(c figures.Comparison) string {
 	if c.Dependence == nil || c.Dependence.Counted >= c.Blocks {
 		return ""
 	}
 	return fmt.Sprintf("neighbouring blocks are alike, and the %d count as %d", c.Blocks, c.Dependence.Counted)
 }
 
-func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string {
+func comparisonRow(c figures.Comparison, s result.Scale, verdict string) []string {
 	if c.Difference == nil {
 		interval := "-" // it can be sure that there is a difference, and not how large
 		if c.Interval != nil {
@@ -328,7 +329,7 @@ func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string
 }
 
 // markOf gives the mark of a comparison in the plot; nil if it has no difference.
-func markOf(c answer.Comparison) *mark {
+func markOf(c figures.Comparison) *mark {
 	if c.Difference == nil {
 		return nil
 	}
@@ -347,9 +348,9 @@ func markOf(c answer.Comparison) *mark {
 // verdictText writes the verdict, whether it is better or worse, and how many more blocks would find a difference of
 // that size. The reason is empty unless the two cannot be compared, too little was measured, or the size of a sure
 // difference is not known.
-func verdictText(c answer.Comparison) (verdict, reason string) {
+func verdictText(c figures.Comparison) (verdict, reason string) {
 	switch c.Verdict {
-	case answer.Higher, answer.Lower:
+	case figures.Higher, figures.Lower:
 		switch c.Better {
 		case "arm":
 			if c.But != "" {
@@ -360,7 +361,7 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 			return c.Verdict + " (worse)", printable(c.Reason)
 		}
 		return c.Verdict, printable(c.Reason)
-	case answer.NoDifference:
+	case figures.NoDifference:
 		if d := c.Deployments; d != nil && d.Needed != nil && *d.Needed > 0 {
 			return fmt.Sprintf("none seen (+%d deployments)", *d.Needed), ""
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -61,50 +62,50 @@ func checkHarmless(t *testing.T, format, text string) {
 
 // sample has rows of every kind, and text that a terminal, a spreadsheet or a browser would act on.
 func sample() answer.Answer {
-	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
-	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
+	rtt := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	goodput := figures.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 	return withFindings(answer.Answer{
 		Nearfar:  "v1",
 		Question: "How much does VXLAN <add>?",
 		Ran: answer.Ran{Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 60,
 			Failed: 1},
-		Figures: answer.Figures{Arms: []answer.Figure{
-			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6},
+		Figures: figures.Figures{Arms: []figures.Figure{
+			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &figures.Bounds{8.25e-6, 8.4e-6},
 				Trials: 10},
 			{Arm: "vxlan", Workload: "rr-1k", Quantity: rtt, Median: 14.52e-6, Trials: 3},
-			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &answer.Bounds{37e9, 39e9},
+			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &figures.Bounds{37e9, 39e9},
 				Trials: 10},
-		}, Comparisons: []answer.Comparison{
+		}, Comparisons: []figures.Comparison{
 			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: new(6.21e-6),
-				Interval:   &answer.Bounds{6.1e-6, 6.35e-6},
-				Confidence: .95, Relative: new(.747), RelativeInterval: &answer.Bounds{.73, .76},
-				PValue: new(.0039), Verdict: answer.Higher,
+				Interval:   &figures.Bounds{6.1e-6, 6.35e-6},
+				Confidence: .95, Relative: new(.747), RelativeInterval: &figures.Bounds{.73, .76},
+				PValue: new(.0039), Verdict: figures.Higher,
 				Better: "baseline", Detectable: new(1.2e-7), Blocks: 10, BlocksNeeded: new(0)},
 			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: new(-2e-8),
-				Interval:   &answer.Bounds{-9e-8, 5e-8},
-				Confidence: .95, Relative: new(-.002), PValue: new(1.), Verdict: answer.NoDifference,
+				Interval:   &figures.Bounds{-9e-8, 5e-8},
+				Confidence: .95, Relative: new(-.002), PValue: new(1.), Verdict: figures.NoDifference,
 				Detectable: new(1.3e-7),
 				Blocks:     10, BlocksNeeded: new(140),
-				Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
-			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
+				Dependence: &figures.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
+			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: figures.NotComparable,
 				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
-		}, Layers: []answer.Layer{
+		}, Layers: []figures.Layer{
 			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6,
-				Interval: &answer.Bounds{1.4e-6, 1.6e-6},
-				Arm:      "routed", PValue: new(.0039), Verdict: answer.Higher, Additive: new(false),
-				Adds: []answer.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
+				Interval: &figures.Bounds{1.4e-6, 1.6e-6},
+				Arm:      "routed", PValue: new(.0039), Verdict: figures.Higher, Additive: new(false),
+				Adds: []figures.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
 			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Mean: 2.3e-6,
-				Interval: &answer.Bounds{2.2e-6, 2.4e-6},
-				PValue:   new(1e-5), Verdict: answer.Higher, Additive: new(false),
-				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
-		}, Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
-			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
-			Additive: new(false)}}, Additivity: []answer.Additivity{{
+				Interval: &figures.Bounds{2.2e-6, 2.4e-6},
+				PValue:   new(1e-5), Verdict: figures.Higher, Additive: new(false),
+				Adds: []figures.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
+		}, Residual: []figures.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
+			Value: .11e-6, Interval: &figures.Bounds{-.1e-6, .3e-6},
+			Additive: new(false)}}, Additivity: []figures.Additivity{{
 			Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
 			Fit: "beyond", Margin: .05, Whole: new(6.21e-6), Within: new(2.9e-6), WithinRelative: new(.467),
 			AtLeast: new(1.1e-6),
 			Text:    "the layers do not add up: one of routed, vxlan lies 34 % (2.1 us) from the sum of its layers",
-			Arms:    []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}}},
+			Arms:    []figures.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}}},
 		Warnings: []answer.Warning{
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: " +
 				"=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
@@ -153,7 +154,7 @@ func TestCSVHasOneWidth(t *testing.T) {
 	a := sample()
 	a.Objectives = []answer.Objective{{
 		Rule: "rr-1k rtt.p50 < 10us", Arm: "l2", Workload: "rr-1k", Quantity: a.Arms[0].Quantity,
-		Estimate: new(8.31e-6), Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Verdict: answer.Met,
+		Estimate: new(8.31e-6), Interval: &figures.Bounds{8.25e-6, 8.4e-6}, Verdict: answer.Met,
 	}}
 	rows, err := csv.NewReader(strings.NewReader(written(t, a, Options{Format: "csv"}))).ReadAll() // an error if not
 	if err != nil {

@@ -4,13 +4,14 @@ import (
 	"strconv"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
 // resolveSection lists, for each comparison, how many blocks find the difference that the user asked about (--resolve).
 func resolveSection(a answer.Answer) section {
 	out := section{title: "Blocks that find a given difference"}
-	asked := make([]answer.Comparison, 0, len(a.Comparisons))
+	asked := make([]figures.Comparison, 0, len(a.Comparisons))
 	for _, c := range a.Comparisons {
 		if c.Resolve != nil {
 			asked = append(asked, c)

@@ -27,8 +27,8 @@ func TestSettingsAreSaid(t *testing.T) {
 	for format, title := range map[string]string{"terminal": "What the arms set\n",
 		"markdown": "## What the arms set\n"} {
 		text := written(t, a, Options{Format: format})
-		at, figures := strings.Index(text, title), strings.Index(text, "Arms: median over trials")
-		if at < 0 || at > figures || !strings.Contains(text[at:figures], "bbr: congestion bbr in bulk") ||
+		at, arms := strings.Index(text, title), strings.Index(text, "Arms: median over trials")
+		if at < 0 || at > arms || !strings.Contains(text[at:arms], "bbr: congestion bbr in bulk") ||
 			strings.Contains(text, "\x1b[31mspin") {
 			t.Errorf("%s:\n%s", format, text)
 		}

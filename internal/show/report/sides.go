@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
@@ -37,7 +38,7 @@ func sourceSection(a answer.Answer) section {
 }
 
 // armLabel names an arm, with its side if there are two.
-func armLabel(f answer.Figure) string { return strings.TrimSpace(f.Side + " " + f.Arm) }
+func armLabel(f figures.Figure) string { return strings.TrimSpace(f.Side + " " + f.Arm) }
 
 // sidesTitle is the title above the differences of two sides.
 func sidesTitle(a answer.Answer) string {
@@ -106,7 +107,7 @@ func distributionSection(a answer.Answer) section {
 	return out
 }
 
-func quantileRow(q answer.QuantileComparison, s result.Scale) []string {
+func quantileRow(q figures.QuantileComparison, s result.Scale) []string {
 	row := []string{q.Stat, "-", "-", "-", "-", "-", "-", "-"}
 	if q.Medians != nil {
 		row[1], row[2] = s.Number(q.Medians[1]), s.Number(q.Medians[0])
@@ -124,7 +125,7 @@ func quantileRow(q answer.QuantileComparison, s result.Scale) []string {
 }
 
 // distanceText says at which value the cumulative distributions of the two sides differ most, and by how much.
-func distanceText(d answer.Distribution) string {
+func distanceText(d figures.Distribution) string {
 	if d.Distance.Share == 0 {
 		return printable(fmt.Sprintf("%s, %s: all observations together have the same distribution in A and B.",
 			d.Workload, d.Arm))

@@ -10,58 +10,60 @@ import (
 	"pgregory.net/rapid"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/result"
 )
 
 // overlay is an answer of the usual size: eight arms with layers, among them one without a difference, one with too few
 // blocks, and one that cannot be compared.
 func overlay() answer.Answer {
-	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	rtt := figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	a := answer.Answer{
 		Nearfar: "v1",
 		Question: "How much round-trip time do routing, VXLAN, distributed routing and a distributed firewall add " +
 			"between two VMs?",
 		Ran: answer.Ran{Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 80},
 	}
-	add := func(name string, median, low, high float64, c answer.Comparison) {
-		a.Arms = append(a.Arms, answer.Figure{Arm: name, Workload: "rr-1k", Quantity: rtt, Median: median * 1e-6,
-			Interval: &answer.Bounds{low * 1e-6, high * 1e-6}, Trials: 10})
+	add := func(name string, median, low, high float64, c figures.Comparison) {
+		a.Arms = append(a.Arms, figures.Figure{Arm: name, Workload: "rr-1k", Quantity: rtt, Median: median * 1e-6,
+			Interval: &figures.Bounds{low * 1e-6, high * 1e-6}, Trials: 10})
 		if name != "l2" {
 			c.Arm, c.Baseline, c.Workload, c.Quantity, c.Confidence, c.Blocks = name, "l2", "rr-1k", rtt, .95, 10
 			a.Comparisons = append(a.Comparisons, c)
 		}
 	}
-	differs := func(difference, low, high, relative float64) answer.Comparison {
-		return answer.Comparison{Difference: new(difference * 1e-6),
-			Interval: &answer.Bounds{low * 1e-6, high * 1e-6},
-			Relative: new(relative), PValue: new(.041), Verdict: answer.Higher, Better: "baseline",
+	differs := func(difference, low, high, relative float64) figures.Comparison {
+		return figures.Comparison{Difference: new(difference * 1e-6),
+			Interval: &figures.Bounds{low * 1e-6, high * 1e-6},
+			Relative: new(relative), PValue: new(.041), Verdict: figures.Higher, Better: "baseline",
 			Detectable: new(.5e-6), BlocksNeeded: new(0)}
 	}
-	add("l2", 5.9, 5.81, 6.02, answer.Comparison{})
+	add("l2", 5.9, 5.81, 6.02, figures.Comparison{})
 	none := differs(.1, -.07, .21, .017)
-	none.Verdict, none.Better, none.PValue, none.BlocksNeeded = answer.NoDifference, "", new(1.), new(140)
+	none.Verdict, none.Better, none.PValue, none.BlocksNeeded = figures.NoDifference, "", new(1.), new(140)
 	add("switched", 6, 5.85, 6.11, none)
 	add("routed", 7.56, 7.4, 8.1, differs(1.66, 1.47, 2.13, .28))
 	add("vxlan-flat", 9.15, 8.9, 9.3, differs(3.25, 2.82, 3.47, .537))
 	add("vxlan", 10.8, 10.6, 11, differs(4.87, 4.61, 5.13, .823))
 	faster := differs(-1.1, -1.3, -.9, -.19)
-	faster.Verdict, faster.Better = answer.Lower, "arm"
+	faster.Verdict, faster.Better = figures.Lower, "arm"
 	add("shortcut", 4.8, 4.7, 4.9, faster)
-	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: new(.2e-6), Relative: new(.03),
-		Verdict: answer.FewBlocks,
+	add("few", 6, 5.9, 6.2, figures.Comparison{Difference: new(.2e-6), Relative: new(.03),
+		Verdict: figures.FewBlocks,
 		Reason:  "3 blocks are too few for a table of this size: it takes 4 more"})
-	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable,
+	add("other", 6, 5.9, 6.2, figures.Comparison{Verdict: figures.NotComparable,
 		Reason: "definition: smoothed-rtt against rtt"})
 	for i, layer := range []string{"bridge", "router", "vtep"} {
 		cost := []float64{.1, 1.5, 2.3}[i] * 1e-6
-		verdict := []string{answer.NoDifference, answer.Higher, answer.Higher}[i]
-		a.Layers = append(a.Layers, answer.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost, Mean: cost,
+		verdict := []string{figures.NoDifference, figures.Higher, figures.Higher}[i]
+		a.Layers = append(a.Layers, figures.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost,
+			Mean:     cost,
 			Verdict:  verdict,
-			Interval: &answer.Bounds{cost - .2e-6, cost + .2e-6},
-			Adds:     []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
+			Interval: &figures.Bounds{cost - .2e-6, cost + .2e-6},
+			Adds:     []figures.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
 	}
-	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6,
-		Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
+	a.Residual = []figures.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6,
+		Value: .17e-6, Interval: &figures.Bounds{-.1e-6, .3e-6}}}
 	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: " +
 		"by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
 	return withFindings(a)
@@ -197,7 +199,7 @@ func TestShortenKeepsNamesApart(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	table := &table{zero: true, scale: func(v float64) string { return fmt.Sprint(v) }}
-	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &answer.Bounds{low, high}} }
+	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &figures.Bounds{low, high}} }
 	table.marks = []*mark{interval(6, 4, 8), interval(0.5, -2, 2), interval(-2, -2, 0), {at: 3}, nil, interval(2, 2, 2),
 		interval(4, 0, 8)}
 	a := table.axis(11) // from -2 to 8, one column per unit
@@ -222,7 +224,7 @@ func TestAxisOfEqualAndHugeValues(t *testing.T) {
 		for _, zero := range []bool{false, true} {
 			table := &table{zero: zero, scale: func(v float64) string { return fmt.Sprint(v) }}
 			for _, v := range values {
-				table.marks = append(table.marks, &mark{at: v, interval: &answer.Bounds{v, v}})
+				table.marks = append(table.marks, &mark{at: v, interval: &figures.Bounds{v, v}})
 			}
 			a := table.axis(9)
 			for _, m := range table.marks {

@@ -44,7 +44,7 @@ type Folder struct {
 	// and figures.
 	work     sync.Mutex
 	contents []content
-	figures  map[string]figures
+	figures  map[string]kept
 }
 
 // known is a run directory with its line in the list. manifest is nil if the run cannot be read.
@@ -69,7 +69,7 @@ func NewFolder(browse, live []byte, folder string, source Source) (*Folder, erro
 	}
 	f := &Folder{
 		path: folder, root: root, source: source, browse: newDocument(browse), live: newDocument(live), every: fresh,
-		runs: map[string]*known{}, figures: map[string]figures{},
+		runs: map[string]*known{}, figures: map[string]kept{},
 	}
 	if _, err := f.list(); err != nil {
 		return nil, errors.Join(err, root.Close())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -30,7 +31,7 @@ func readHistoryQuery(r *http.Request) historyQuery {
 }
 
 // matches reports whether the query is about the figure.
-func (q historyQuery) matches(f answer.Figure) bool {
+func (q historyQuery) matches(f figures.Figure) bool {
 	return f.Workload == q.workload && f.Arm == q.arm && f.Metric == q.metric && f.Stat == q.stat && f.Scope == q.scope
 }
 
@@ -50,7 +51,7 @@ type History struct {
 // Choice is one quantity of one workload, and the arms that have it.
 type Choice struct {
 	Workload string `json:"workload"`
-	answer.Quantity
+	figures.Quantity
 	Arms []string `json:"arms"`
 }
 
@@ -63,14 +64,14 @@ type BrokenRun struct {
 
 // Point is the value of the figure in one run.
 type Point struct {
-	ID       string          `json:"id"`
-	Path     string          `json:"path"`
-	Started  time.Time       `json:"started,omitzero"`
-	State    string          `json:"state"`
-	Unit     string          `json:"unit"`
-	Median   float64         `json:"median"`
-	Interval answer.Interval `json:"interval"`
-	Trials   int             `json:"trials"`
+	ID       string           `json:"id"`
+	Path     string           `json:"path"`
+	Started  time.Time        `json:"started,omitzero"`
+	State    string           `json:"state"`
+	Unit     string           `json:"unit"`
+	Median   float64          `json:"median"`
+	Interval figures.Interval `json:"interval"`
+	Trials   int              `json:"trials"`
 	// Series is the same for runs with equal declarations of the workload and the arm: only these are comparable. The
 	// newest run is in series 0. Differs lists how another series differs from it.
 	Series  int      `json:"series"`
@@ -79,10 +80,10 @@ type Point struct {
 	Versions string `json:"versions"`
 }
 
-// figures are the figures of a run and the summary of its answer. They are kept until the run's files change.
-type figures struct {
+// kept are the figures of a run and the summary of its answer. They are kept until the run's files change.
+type kept struct {
 	stamp   stamp
-	all     []answer.Figure
+	all     []figures.Figure
 	summary Summary
 	err     error
 }
@@ -125,7 +126,7 @@ func (f *Folder) history(q historyQuery) (History, error) {
 }
 
 // addChoice adds the figure's workload, quantity and arm to the choices.
-func (h *History) addChoice(f answer.Figure) {
+func (h *History) addChoice(f figures.Figure) {
 	same := func(c Choice) bool { return c.Workload == f.Workload && c.Quantity == f.Quantity }
 	i := slices.IndexFunc(h.Choices, same)
 	if i < 0 {
@@ -162,18 +163,18 @@ func (f *Folder) forgetRemoved() {
 	defer f.work.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.figures, func(id string, _ figures) bool { return f.runs[id] == nil })
+	maps.DeleteFunc(f.figures, func(id string, _ kept) bool { return f.runs[id] == nil })
 }
 
 // figuresOf returns the figures of a run. It makes them anew only if the run's files have changed.
-func (f *Folder) figuresOf(p place) figures {
+func (f *Folder) figuresOf(p place) kept {
 	f.work.Lock()
 	defer f.work.Unlock()
 	now := look(f.root, p.path)
 	if had, ok := f.figures[p.id]; ok && had.stamp == now.stamp {
 		return had
 	}
-	of := figures{stamp: now.stamp, err: cmp.Or(now.broken, safe(f.root, p.path))}
+	of := kept{stamp: now.stamp, err: cmp.Or(now.broken, safe(f.root, p.path))}
 	if of.err == nil {
 		var a answer.Answer
 		a, of.err = f.source.Answer(filepathOf(f.path, p.path))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -31,7 +31,7 @@ func TestHistory(t *testing.T) {
 	b := newBrowsing(t, dir)
 	var h History
 	b.read(t, "history.json?experiment=overlay", &h)
-	rtt := answer.Quantity{Metric: "rtt", Stat: "p50", Unit: "s"}
+	rtt := figures.Quantity{Metric: "rtt", Stat: "p50", Unit: "s"}
 	choices := []Choice{{Workload: "rr", Quantity: rtt, Arms: []string{"l2", "routed"}}}
 	if diff := cmp.Diff(choices, h.Choices); diff != "" || len(h.Points) != 0 {
 		t.Errorf("no figure chosen yet (-want +got):\n%s%+v", diff, h.Points)
@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(a.Arms, func(f answer.Figure) bool { return f.Arm == "routed" })
+		at := slices.IndexFunc(a.Arms, func(f figures.Figure) bool { return f.Arm == "routed" })
 		started := begin.Add(time.Duration(i) * time.Hour)
 		want := Point{
 			ID: p.ID, Path: started.Format("20060102T150405Z") + "-overlay", Started: started, State: "complete",

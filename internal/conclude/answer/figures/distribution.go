@@ -1,4 +1,4 @@
-package answer
+package figures
 
 // Distribution compares all times of two arms, from the histograms of their trials.
 type Distribution struct {
