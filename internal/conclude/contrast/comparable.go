@@ -40,42 +40,21 @@ func differences(base, other []result.Trial, set []string) []string {
 }
 
 // otherWorkload says how two declarations of one name are not the same workload: in what a transaction or the load
-// is. Differences in duration and sockets only give a warning. Keys that the arms set may differ: they are compared.
+// is. Differences in conditions only give a warning. Keys that the arms set may differ: they are compared.
 func otherWorkload(base, other experiment.Workload, set []string) []string {
-	var reasons []string
-	others := other.Parts()
-	for i, p := range base.Parts() {
-		if b, n := written(p.Value), written(others[i].Value); b != n && !isSet(p.Key, set) {
-			reasons = append(reasons, fmt.Sprintf("%s: %s against %s", p.Name, n, b))
-		}
-	}
-	return reasons
+	return differing("%s: %s against %s", base.Parts(), other.Parts(), set)
 }
 
 // measuredOtherwise says how two declarations of one workload differ in ways that can influence its figures.
 func measuredOtherwise(base, other experiment.Workload, set []string) []string {
-	base.Socket, other.Socket = withoutSet(base.Socket, set), withoutSet(other.Socket, set)
-	return differing("%s %s against %s", set, []property{
-		{"duration", base.Duration.String(), other.Duration.String()},
-		{"warm-up", base.Warmup.String(), other.Warmup.String()},
-		{"interval", base.Interval.String(), other.Interval.String()},
-		{"zerocopy", base.ZeroCopy, other.ZeroCopy},
-		{"sockets", base.Socket, other.Socket},
-		{"placement", base.Placement, other.Placement},
-	})
+	return differing("%s %s against %s", base.Without(set).Conditions(), other.Without(set).Conditions(), nil)
 }
 
-// property is a property of two declarations of a workload.
-type property struct {
-	name        string
-	base, other any
-}
-
-// differing lists the properties that differ, and that the arms do not set.
-func differing(format string, set []string, all []property) (reasons []string) {
-	for _, p := range all {
-		if b, n := written(p.base), written(p.other); b != n && !isSet(p.name, set) {
-			reasons = append(reasons, fmt.Sprintf(format, p.name, n, b))
+// differing lists the values that differ and do not follow from keys that are set.
+func differing(format string, base, other []experiment.Part, set []string) (reasons []string) {
+	for i, p := range base {
+		if b, n := written(p.Value), written(other[i].Value); b != n && !isSet(p.Key, set) {
+			reasons = append(reasons, fmt.Sprintf(format, p.Name, n, b))
 		}
 	}
 	return reasons
@@ -84,27 +63,6 @@ func differing(format string, set []string, all []property) (reasons []string) {
 // isSet says whether the value of a key follows from one of the keys that are set.
 func isSet(key string, set []string) bool {
 	return slices.Contains(set, key) || key == "response" && slices.Contains(set, "request") // its default size
-}
-
-// withoutSet resets the socket options that the keys set.
-func withoutSet(s experiment.Socket, set []string) experiment.Socket {
-	for _, key := range set {
-		switch key {
-		case "wait":
-			s.Wait = ""
-		case "congestion":
-			s.Congestion = ""
-		case "nodelay":
-			s.NoDelay = nil
-		case "dscp":
-			s.DSCP = 0
-		case "send_buffer":
-			s.SendBuffer = 0
-		case "receive_buffer":
-			s.ReceiveBuffer = 0
-		}
-	}
-	return s
 }
 
 // written is a value in one line, for messages and comparisons.

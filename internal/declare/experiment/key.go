@@ -39,10 +39,12 @@ type key struct {
 	check func(c *checker, can capability, w Workload)
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
-	// parts are values in which workloads must agree to measure the same thing; nil for none. apart says that the value
-	// is none of these: conclude/contrast looks at it by itself, and at most warns.
+	// parts are values in which workloads must agree to measure the same thing; nil for none. The value of a key with
+	// apart is none of these, but a condition; see Conditions.
 	parts func(w Workload) []Part
-	apart bool
+	apart condition
+	// reset takes the value of a condition away.
+	reset func(w *Workload)
 	// limits is what the table of tools says beside the key.
 	limits func(c capability) string
 }
@@ -158,7 +160,9 @@ func valued[T comparable](
 	if k.value == nil && k.fixed == settable {
 		k.value = func(w Workload) string { return text(*at(&w)) }
 	}
-	if !k.apart {
+	if k.apart != nil {
+		k.reset = func(w *Workload) { *at(w) = empty }
+	} else {
 		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
 	}
 	return k

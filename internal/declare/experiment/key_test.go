@@ -35,8 +35,8 @@ func TestKeysAreCompared(t *testing.T) {
 		compared = append(compared, p.Key)
 	}
 	for _, k := range allKeys() {
-		if in := slices.Contains(compared, k.name); !k.general && in == k.apart {
-			t.Errorf("%s: among the parts %v, and apart %v", k.name, in, k.apart)
+		if in := slices.Contains(compared, k.name); !k.general && in == (k.apart != nil) {
+			t.Errorf("%s: among the parts %v, and apart %v", k.name, in, k.apart != nil)
 		}
 	}
 	w := Workload{Iterations: 5}
@@ -46,5 +46,37 @@ func TestKeysAreCompared(t *testing.T) {
 	}
 	if parts["iterations"] != 5 || parts["batch"] != 0 {
 		t.Errorf("the parts are %v", slices.Sorted(maps.Keys(parts)))
+	}
+}
+
+// Every key with a condition is looked at, and what an arm sets can be taken out.
+func TestConditions(t *testing.T) {
+	on := true
+	all := Workload{Duration: 1, Warmup: 2, Interval: 3, ZeroCopy: true, Placement: Placement{Client: []int{1}}, Socket: Socket{
+		Wait: WaitSpin, Congestion: "bbr", NoDelay: &on, DSCP: 4, SendBuffer: 5, ReceiveBuffer: 6}}
+	conditions := func(w Workload) string { return written(w.Conditions()) }
+	var names, keys []string
+	for _, p := range all.Conditions() {
+		names = append(names, p.Name)
+	}
+	if want := []string{"duration", "warm-up", "interval", "zerocopy", "sockets", "placement"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	for _, k := range allKeys() {
+		if k.apart == nil {
+			continue
+		}
+		if name, _ := k.apart(all); name == "" {
+			continue
+		}
+		keys = append(keys, k.name)
+		less := all
+		k.reset(&less)
+		if conditions(less) == conditions(all) || conditions(all.Without([]string{k.name})) != conditions(less) {
+			t.Errorf("%s: %s, without it %s", k.name, conditions(all), conditions(all.Without([]string{k.name})))
+		}
+	}
+	if none := (Workload{}); len(keys) != 11 || conditions(all.Without(keys)) != conditions(none) {
+		t.Errorf("without %q: %s", keys, conditions(all.Without(keys)))
 	}
 }

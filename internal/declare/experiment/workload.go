@@ -87,7 +87,10 @@ func allKeys() []key {
 		},
 		span(func(w *Workload) *time.Duration { return &w.Duration },
 			func(c capability) Durations { return c.Duration }, defaultWindow,
-			key{name: "duration", apart: true, general: true, fixed: sameEnd, read: elsewhere}),
+			key{
+				name: "duration", general: true, fixed: sameEnd, read: elsewhere,
+				apart: func(w Workload) (string, any) { return "duration", w.Duration.String() },
+			}),
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
 			return cmp.Or(c.DefaultRequest, defaultRequest)
 		}, key{
@@ -108,7 +111,8 @@ func allKeys() []key {
 		}),
 		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
 			time.Second, key{
-				name: "warmup", apart: true, column: true, fixed: sameLength,
+				name: "warmup", column: true, fixed: sameLength,
+				apart: func(w Workload) (string, any) { return "warm-up", w.Warmup.String() },
 				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). 0: " +
 					"not at all. Default: {{DefaultWarmups}}.",
 			}),
@@ -117,7 +121,8 @@ func allKeys() []key {
 			limits.Default = cmp.Or(limits.Default, defaultInterval)
 			return limits
 		}, defaultInterval, key{
-			name: "interval", apart: true, column: true,
+			name: "interval", column: true,
+			apart: func(w Workload) (string, any) { return "interval", w.Interval.String() },
 			about: "The time from one echo request to the next, 1ms to 1m ({{WhoTakes}}). Below 2ms ping " +
 				"needs privilege. Default: 10ms.",
 		}),
@@ -165,7 +170,8 @@ func allKeys() []key {
 				"connections. Default: upload.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
-			name: "zerocopy", apart: true, beside: true, defined: true,
+			name: "zerocopy", beside: true, defined: true,
+			apart: func(w Workload) (string, any) { return "zerocopy", w.ZeroCopy },
 			about: "Whether the kernel sends from the application's memory, where it can ({{WhoTakes}}).",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
@@ -174,7 +180,7 @@ func allKeys() []key {
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
-			name: "wait", apart: true, defined: true, check: checkWait, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			name: "wait", apart: inSockets, defined: true, check: checkWait, shape: shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
@@ -184,29 +190,29 @@ func allKeys() []key {
 				"the socket is asked again and again, which takes a CPU on each side. Default: block.",
 		}),
 		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
-			name: "congestion", apart: true, beside: true, defined: true, check: checkCongestion,
+			name: "congestion", apart: inSockets, beside: true, defined: true, check: checkCongestion,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
 				"the hosts' kernels have. Default: the host's own.",
 		}),
 		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
-			name: "nodelay", apart: true, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
+			name: "nodelay", apart: inSockets, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
 			about: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
 		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", apart: true, beside: true, defined: true, taken: inKeys("dscp"),
+			name: "dscp", apart: inSockets, beside: true, defined: true, taken: inKeys("dscp"),
 			within: func(capability) Range { return Range{0, maxDSCP} },
 			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
 			about:  "The DSCP mark of the packets ({{WhoTakes}}). Default: 0.",
 		}),
 		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", apart: true, beside: true, defined: true,
+			name: "send_buffer", apart: inSockets, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF, 1024B to " +
 				"1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
 		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", apart: true, beside: true, defined: true,
+			name: "receive_buffer", apart: inSockets, beside: true, defined: true,
 			within: func(c capability) Range { return c.Buffers },
 			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
 				"to 1GiB ({{WhoTakes}}). Default: the kernel's own.",
@@ -216,9 +222,14 @@ func allKeys() []key {
 			given: func(w Workload) bool { return w.Background != nil },
 			parts: func(w Workload) []Part { return []Part{{"background", "background", w.Background}} },
 		},
-		{name: "placement", general: true, beside: true, value: func(w Workload) string { return w.Placement.String() }},
+		{
+			name: "placement", general: true, beside: true,
+			apart: func(w Workload) (string, any) { return "placement", w.Placement },
+			value: func(w Workload) string { return w.Placement.String() },
+			reset: func(w *Workload) { w.Placement = Placement{} },
+		},
 		onOff(func(w *Workload) *bool { return &w.Optional },
-			key{name: "optional", general: true, fixed: sameRun, apart: true}),
+			key{name: "optional", general: true, fixed: sameRun, apart: noCondition}),
 	}
 }
 
