@@ -52,14 +52,15 @@ func TestKeysAreCompared(t *testing.T) {
 // Every key with a condition is looked at, and what an arm sets can be taken out.
 func TestConditions(t *testing.T) {
 	on := true
-	all := Workload{Duration: 1, Warmup: 2, Interval: 3, ZeroCopy: true, Placement: Placement{Client: []int{1}}, Socket: Socket{
-		Wait: WaitSpin, Congestion: "bbr", NoDelay: &on, DSCP: 4, SendBuffer: 5, ReceiveBuffer: 6}}
+	all := Workload{Duration: 1, Warmup: 2, Interval: 3, ZeroCopy: true, Placement: Placement{Client: []int{1}},
+		Socket: Socket{Wait: WaitSpin, Congestion: "bbr", NoDelay: &on, DSCP: 4, SendBuffer: 5, ReceiveBuffer: 6}}
 	conditions := func(w Workload) string { return written(w.Conditions()) }
 	var names, keys []string
 	for _, p := range all.Conditions() {
 		names = append(names, p.Name)
 	}
-	if want := []string{"duration", "warm-up", "interval", "zerocopy", "sockets", "placement"}; !slices.Equal(names, want) {
+	want := []string{"duration", "warm-up", "interval", "zerocopy", "sockets", "placement"}
+	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 	for _, k := range allKeys() {

@@ -180,7 +180,8 @@ func allKeys() []key {
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
-			name: "wait", apart: inSockets, defined: true, check: checkWait, shape: shaped(`"enum": ` + inJSON(waitWords())),
+			name: "wait", apart: inSockets, defined: true, check: checkWait,
+			shape:  shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
