@@ -58,13 +58,16 @@ func freeAddress(t *testing.T) string {
 }
 
 // echo sends the agent's connections their own data back, until the agent ends. It returns the agent's last error.
-func echo(a *Agent) <-chan error {
+func echo(a *Agent) <-chan error { return echoUntil(context.Background(), a) }
+
+// echoUntil is echo until the context ends, too.
+func echoUntil(ctx context.Context, a *Agent) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
 		var running sync.WaitGroup
 		defer running.Wait()
 		for {
-			c, err := a.Accept(context.Background())
+			c, err := a.Accept(ctx)
 			if err != nil {
 				ended <- err
 				return
@@ -302,17 +305,26 @@ func TestReleasedAgentExpires(t *testing.T) {
 		t.Run(d.name(), func(t *testing.T) {
 			c := &clock{at: time.Now()}
 			a := agentOf(t, d, func(o *AgentOptions) { o.now, o.Expires = c.now, 10*time.Minute })
-			ended := echo(a)
 			for range 2 {
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := echoUntil(ctx, a)
 				owner, dialer := ownerOf(t, a.Join().Encode())
-				if err := errors.Join(mustConnect(t, dialer).Close(), owner.Close()); err != nil {
+				conn := mustConnect(t, dialer)
+				if err := say(conn, "here"); err != nil { // Accept has returned it
+					t.Fatal(err)
+				}
+				if err := errors.Join(conn.Close(), owner.Close()); err != nil {
+					t.Fatal(err)
+				}
+				cancel() // Release asks for that
+				if err := <-ended; !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
 				a.Release()
 			}
 			c.add(10 * time.Minute)
 			a.Release()
-			if err := <-ended; !errors.Is(err, ErrNoOwner) {
+			if err := <-echo(a); !errors.Is(err, ErrNoOwner) {
 				t.Error(err)
 			}
 		})
