@@ -51,7 +51,7 @@ func TestPlansWithStandIns(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s %s to %s, %d", c.tool.Name(), c.w.Protocol, c.client, c.server, c.w.Connections),
 			func(t *testing.T) {
-				pair := at("127.0.0.1")
+				pair := withFreePorts(t, "127.0.0.1")
 				pair.Client.System, pair.Server.System = host.System{OS: c.client}, host.System{OS: c.server}
 				plan, err := c.tool.Plan(c.w, pair)
 				if err != nil {
@@ -102,7 +102,7 @@ func TestStandInsAlone(t *testing.T) {
 		{NewNtttcp(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, windows},
 		{NewNtttcp(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, linux},
 	} {
-		pair := at("127.0.0.1")
+		pair := withFreePorts(t, "127.0.0.1")
 		pair.Client.System.OS, pair.Server.System.OS = c.on, c.on
 		plan, err := c.tool.Plan(c.w, pair)
 		if err != nil {
