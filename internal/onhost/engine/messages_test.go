@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -79,21 +80,67 @@ func checkMessages(t *testing.T, p wire.Params, r record.Result, c *collector) {
 
 // TestMessageRate: at a rate far below the possible one, nothing is lost and the rate is kept.
 func TestMessageRate(t *testing.T) {
+	// While the machine pauses the receiver's CPU, the socket's buffer has room for about 270 messages.
+	const rate = 500
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	for _, protocol := range []string{wire.UDP, wire.TCP} {
 		p := enginetest.Messages(protocol, 64, 8)
-		p.MessageRate, p.Duration = 2000, time.Second
+		p.MessageRate, p.Duration, p.Interval = rate, time.Second, 10*time.Millisecond
 		r, c, err := run(t, address, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkMessages(t, p, r, c)
-		// A pause of the machine can move messages into the window or out of it. The limits allow for that.
-		if got := value(t, r, result.MessageRate, "", ""); got < 1800 || got > 2200 {
-			t.Errorf("%s: %v messages a second, not 2000", protocol, got)
+		if off := offRate(c.Intervals, rate); math.Abs(off) > 0.1 {
+			t.Errorf("%s: the rate is off by %.3f; %v messages a second, not %v", protocol, off,
+				value(t, r, result.MessageRate, "", ""), rate)
 		}
 		if protocol == wire.UDP && value(t, r, result.Lost, "", "") != 0 {
-			t.Errorf("%v of 2000 a second were lost over loopback", value(t, r, result.Lost, "", ""))
+			t.Errorf("%v of %v a second were lost over loopback", value(t, r, result.Lost, "", ""), rate)
+		}
+	}
+}
+
+// offRate is by which share messages came faster than at a rate, less than 0 for slower. A machine that pauses a CPU
+// holds messages back, also beyond the window, and all of them come at once when it goes on. But none comes before it is
+// due. So in each half of the window, the moment at which the messages are furthest ahead is one at which none was held
+// back, and these two moments are compared.
+func offRate(intervals []record.Interval, rate float64) float64 {
+	half := intervals[len(intervals)-1].End / 2
+	furthest := [2]float64{math.Inf(-1), math.Inf(-1)}
+	came := 0.0
+	for _, i := range intervals {
+		came += float64(i.Messages)
+		in := 0
+		if i.End > half {
+			in = 1
+		}
+		furthest[in] = max(furthest[in], came-rate*i.End)
+	}
+	return (furthest[1] - furthest[0]) / (rate * half)
+}
+
+// TestOffRate: a pause changes nothing, in the window or at one of its ends, and another rate is seen.
+func TestOffRate(t *testing.T) {
+	for _, c := range []struct{ rate, pauseFrom, pauseTo, least, most float64 }{
+		{2000, 0, 0, -0.01, 0.01}, {2000, 0, 0.45, -0.01, 0.01}, {2000, 0.3, 0.9, -0.01, 0.01},
+		{2000, 0.55, 2, -0.02, 0.01}, {2250, 0, 0, 0.12, 0.13}, {1750, 0, 0, -0.13, -0.12},
+		{2250, 0.2, 0.7, 0.12, 0.3}, {1750, 0.1, 0.45, -0.3, -0.12},
+	} {
+		var all []record.Interval
+		before := 0.0
+		for n := range 100 {
+			end := float64(n+1) / 100
+			came := c.rate * end
+			if end > c.pauseFrom && end < c.pauseTo {
+				came = c.rate * c.pauseFrom
+			}
+			all = append(all, record.Interval{Start: end - 0.01, End: end, Messages: int64(came) - int64(before)})
+			before = came
+		}
+		if got := offRate(all, 2000); got < c.least || got > c.most {
+			t.Errorf("at %v, with a pause from %v to %v: off by %.3f, not %v to %v", c.rate, c.pauseFrom, c.pauseTo, got,
+				c.least, c.most)
 		}
 	}
 }
