@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"nearfar/internal/base/clean"
 )
 
@@ -24,13 +22,17 @@ type checker struct {
 	// only what all who read runs rely on is checked.
 	strict bool
 	// text is the part of the file that is checked; nil for an experiment that comes from elsewhere.
-	text *textPart
+	text Text
 }
 
-// A textPart is the part of a file that a checker checks.
-type textPart struct {
-	reader *reader
-	fields fields
+// A Text is the part of a file that a checker checks. Paths begin at the part.
+type Text interface {
+	// Given says that the file has something at a path.
+	Given(path []string) bool
+	// Sound says that nothing on the way to a spot is wrong, as far as the text has been read and checked.
+	Sound(at spot) bool
+	// Misspelt says that the file has an unknown key that probably stands for this one.
+	Misspelt(key string) bool
 }
 
 // A finding is what breaks a rule, and what would be right.
@@ -56,6 +58,14 @@ func item(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 // newChecker makes a strict checker for an experiment that is not read from a file.
 func newChecker() *checker { return &checker{found: &[]finding{}, strict: true} }
+
+// findings applies rules to a part of a file.
+func findings(in Text, rules func(c *checker)) []finding {
+	c := newChecker()
+	c.text = in
+	rules(c)
+	return *c.found
+}
 
 // in gives a checker for a part of the part.
 func (c *checker) in(path ...string) *checker {
@@ -92,11 +102,7 @@ func (c *checker) count() int { return len(*c.found) }
 // given says that the file has this key of the part. Rules about values that stand for "none" ask it: such a value
 // can stand in a record, and not in a file.
 func (c *checker) given(key string) bool {
-	if c.text == nil {
-		return false
-	}
-	_, there := c.text.fields.find(slices.Concat(c.part, []string{key}))
-	return there
+	return c.text != nil && c.text.Given(slices.Concat(c.part, []string{key}))
 }
 
 // sound says that nothing was found at these keys of the part, and that a file has values there that could be read.
@@ -107,7 +113,7 @@ func (c *checker) sound(keys ...string) bool {
 		if slices.ContainsFunc(*c.found, func(f finding) bool { return slices.Equal(f.path, path) }) {
 			return false
 		}
-		if c.text != nil && !c.text.reader.sound(c.text.fields, value(path...)) {
+		if c.text != nil && !c.text.Sound(value(path...)) {
 			return false
 		}
 	}
@@ -116,8 +122,7 @@ func (c *checker) sound(keys ...string) bool {
 
 // misspelt says that the file has an unknown key that probably stands for one of these.
 func (c *checker) misspelt(keys ...string) bool {
-	return c.text != nil && len(c.part) == 0 &&
-		slices.ContainsFunc(keys, func(key string) bool { return c.text.fields.suspected[key] })
+	return c.text != nil && len(c.part) == 0 && slices.ContainsFunc(keys, c.text.Misspelt)
 }
 
 // firstGiven is the first of these keys that the file gives, and the part itself if it gives none.
@@ -212,87 +217,4 @@ func (s spot) where() string {
 		b.WriteString(step)
 	}
 	return b.String()
-}
-
-// check applies rules to the part of the file that the fields are, and reports what they find. A rule finds nothing at
-// a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
-// default is not wrong by itself.
-func (r *reader) check(f fields, rules func(c *checker)) {
-	c := newChecker()
-	c.text = &textPart{r, f}
-	rules(c)
-	found := slices.DeleteFunc(*c.found, func(one finding) bool { return !r.sound(f, one.spot) })
-	for _, inFile := range []bool{true, false} {
-		for _, one := range found {
-			at, there := f.find(one.path)
-			if there != inFile || !inFile && r.count() > 0 {
-				continue
-			}
-			n := at.value
-			if one.atKey {
-				n = at.key
-			}
-			r.wrong(n, one.hint, "%s", one.message)
-		}
-	}
-}
-
-// sound says that the nodes on the way to a spot have no mistakes.
-func (r *reader) sound(f fields, s spot) bool {
-	if len(s.path) == 0 {
-		return true
-	}
-	if _, there := f.named[s.path[0]]; !there && f.suspected[s.path[0]] {
-		return false
-	}
-	for end := 1; end <= len(s.path); end++ {
-		at, there := f.find(s.path[:end])
-		inValue := end < len(s.path) || !s.atKey
-		if there && (r.faulty[at.key] || inValue && (r.faulty[at.value] || r.unset[at.value])) {
-			return false
-		}
-	}
-	return true
-}
-
-// find gives the key and the value at the end of a path. If the file does not have them, it gives the key of the
-// innermost part that it has, twice.
-func (f fields) find(path []string) (at field, there bool) {
-	if len(path) == 0 {
-		return field{f.at, f.at}, true
-	}
-	at, there = f.named[path[0]]
-	if !there {
-		return field{f.at, f.at}, false
-	}
-	for _, step := range path[1:] {
-		next, ok := at.child(step)
-		if !ok {
-			return field{at.key, at.key}, false
-		}
-		at = next
-	}
-	return at, true
-}
-
-// child finds a key of a mapping, or an item of a list. A single value can stand for a mapping: bridge for {bridge: },
-// and a secret's name for {name: NAME}.
-func (f field) child(step string) (field, bool) {
-	switch f.value.Kind {
-	case yaml.MappingNode:
-		for key, value := range pairs(f.value) {
-			if key.Value == step {
-				return field{key, value}, true
-			}
-		}
-	case yaml.SequenceNode:
-		for i, n := range f.value.Content {
-			if step == item(i) {
-				return field{n, n}, true
-			}
-		}
-	case yaml.ScalarNode:
-		return field{f.value, f.value}, step == f.value.Value || step == "name"
-	}
-	return field{}, false
 }
