@@ -30,7 +30,7 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 			*into = r.scalar(given.value, key, *into)
 		}
 	}
-	r.values(&w, inner, can, func(k key) bool { return k.beside })
+	w.Read(values{r, inner}, can, true)
 	w.Warmup = backgroundWarmup
 	w.Placement = r.placed(w, inner, common)
 	return &w

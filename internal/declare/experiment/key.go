@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // key is one key of a workload. What a literal leaves out, number, size, span, words and onOff fill in for the kind of
@@ -31,8 +29,8 @@ type key struct {
 	taken func(c capability) bool
 	// within are the limits of a number, or of a size in bytes.
 	within func(c capability) Range
-	// read reads the value from the file, or sets the default. It is nil for a key that is read on its own.
-	read func(r *reader, w *Workload, f fields, can capability)
+	// read reads the value from the file, or sets the default. It is nil for a key that the reader reads on its own.
+	read func(w *Workload, in Values, can capability)
 	// given says whether the workload has a value that only a tool can have which takes the key.
 	given func(w Workload) bool
 	// check says what a capability cannot do of the value; nil for a value that is checked on its own.
@@ -101,13 +99,53 @@ func backgroundKeys() []string { return namesOf(func(k key) bool { return k.besi
 // isTaken says whether the key has a meaning in a capability.
 func (k key) isTaken(c capability) bool { return k.taken == nil || k.taken(c) }
 
+// ignores says that a key of a workload has no meaning in the capability.
+func (c capability) ignores(name string) bool {
+	k := keyOf(name)
+	return !k.general && !k.isTaken(c)
+}
+
 // inKeys is for keys that a capability takes if it lists them in Keys.
 func inKeys(name string) func(c capability) bool {
 	return func(c capability) bool { return slices.Contains(c.Keys, name) }
 }
 
-// elsewhere is the read of a key that is read on its own.
-func elsewhere(*reader, *Workload, fields, capability) {}
+// elsewhere is the read of a key that the reader reads on its own.
+func elsewhere(*Workload, Values, capability) {}
+
+// Values are what a mapping of the file has, by its keys. The reader reports what it cannot read, and gives the empty
+// value for it. Each last result says that the mapping has the key, with a value.
+type Values interface {
+	Whole(key string, limits Range) (is int, given bool)
+	Truth(key string) (is, given bool)
+	// Word gives a single value as it is written, and Text one that must be text.
+	Word(key, example string) (is string, given bool)
+	Text(key, example string) (is string, given bool)
+	// Parsed gives a single value to a function, whose error says what is wrong with it.
+	Parsed(key, example string, parse func(text string) error) (given bool)
+}
+
+// readParsed reads a value with a unit, with one of the Parse functions.
+func readParsed[T any](in Values, key, example string, parse func(string) (T, error)) (is T, given bool) {
+	given = in.Parsed(key, example, func(text string) (err error) {
+		is, err = parse(text)
+		return err
+	})
+	return is, given
+}
+
+// Read reads the keys of a workload or of a background, and sets the defaults, except for keys that the reader reads on
+// its own.
+func (w *Workload) Read(in Values, can capability, background bool) {
+	if can.Mode == Stream || can.Mode == Load {
+		w.Connections = 1 // also for tools that take no other number
+	}
+	for _, k := range allKeys() {
+		if k.read != nil && (k.beside || !background) {
+			k.read(w, in, can)
+		}
+	}
+}
 
 func shaped(schema string) func(Tools) string { return func(Tools) string { return schema } }
 
@@ -135,22 +173,22 @@ func always[T any](value T) func(Workload, capability) T {
 }
 
 // valued is a key whose value is a field of the workload, which is empty if nothing is said. usual is the value where
-// the file gives none, parse reads one (empty if it is wrong), and text writes it.
+// the file gives none, read reads one (empty if it is wrong), and text writes it.
 func valued[T comparable](
 	at func(w *Workload) *T, usual func(w Workload, c capability) T,
-	parse func(r *reader, n *yaml.Node, c capability) T, text func(T) string, k key,
+	read func(in Values, c capability) (is T, given bool), text func(T) string, k key,
 ) key {
 	var empty T
 	if k.taken == nil && !k.general {
 		k.taken = inKeys(k.name)
 	}
 	if k.read == nil {
-		k.read = func(r *reader, w *Workload, f fields, can capability) {
+		k.read = func(w *Workload, in Values, can capability) {
 			if k.isTaken(can) {
 				*at(w) = usual(*w, can)
 			}
-			if v, ok := r.optional(f, k.name); ok {
-				*at(w) = parse(r, v.value, can)
+			if is, given := read(in, can); given {
+				*at(w) = is
 			}
 		}
 	}
@@ -185,9 +223,8 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 			c.whole(value(k.name), k.name, is, limits)
 		}
 	}
-	return valued(at, always(usual), func(r *reader, n *yaml.Node, can capability) int {
-		is, _ := r.whole(n, k.name, k.within(can))
-		return is
+	return valued(at, always(usual), func(in Values, can capability) (int, bool) {
+		return in.Whole(k.name, k.within(can))
 	}, func(is int) string {
 		if is == 0 {
 			return notSet
@@ -209,9 +246,8 @@ func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k
 				"%s cannot be %s", k.name, FormatSize(bytes))
 		}
 	}
-	return valued(at, usual, func(r *reader, n *yaml.Node, _ capability) int {
-		bytes, _ := quantity(r, n, k.name, "1024B", ParseSize)
-		return bytes
+	return valued(at, usual, func(in Values, _ capability) (int, bool) {
+		return readParsed(in, k.name, "1024B", ParseSize)
 	}, sizeText, k)
 }
 
@@ -229,9 +265,8 @@ func span(
 		}
 	}
 	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
-	return valued(at, usual, func(r *reader, n *yaml.Node, _ capability) time.Duration {
-		is, _ := quantity(r, n, k.name, FormatDuration(example), ParseDuration)
-		return is
+	return valued(at, usual, func(in Values, _ capability) (time.Duration, bool) {
+		return readParsed(in, k.name, FormatDuration(example), ParseDuration)
 	}, FormatDuration, k)
 }
 
@@ -243,14 +278,14 @@ func words(at func(w *Workload) *string, known []string, k key) key {
 			c.word(value(k.name), k.name, is, known)
 		}
 	}
-	return valued(at, always(known[0]), func(r *reader, n *yaml.Node, _ capability) string {
-		return r.scalar(n, k.name, known[0])
+	return valued(at, always(known[0]), func(in Values, _ capability) (string, bool) {
+		return in.Word(k.name, known[0])
 	}, func(word string) string { return word }, k)
 }
 
 // onOff is a key that is true or false, which is the usual value.
 func onOff(at func(w *Workload) *bool, k key) key {
 	k.shape = shaped(`"type": "boolean", "default": false`)
-	return valued(at, always(false), func(r *reader, n *yaml.Node, _ capability) bool { return r.truth(n, k.name) },
+	return valued(at, always(false), func(in Values, _ capability) (bool, bool) { return in.Truth(k.name) },
 		strconv.FormatBool, k)
 }

@@ -3,8 +3,6 @@ package experiment
 import (
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Limits of socket options.
@@ -16,8 +14,7 @@ const (
 
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
-// wait reads how both sides wait for a message.
-func (r *reader) wait(n *yaml.Node, _ capability) string { return r.scalar(n, "wait", WaitBlock) }
+func readWait(in Values, _ capability) (string, bool) { return in.Word("wait", WaitBlock) }
 
 // checkWait checks that a tool can wait so.
 func checkWait(c *checker, can capability, w Workload) {
@@ -29,17 +26,12 @@ func checkWait(c *checker, can capability, w Workload) {
 	}
 }
 
-// noDelay reads whether the connections have TCP_NODELAY.
-func (r *reader) noDelay(n *yaml.Node, _ capability) *bool {
-	on := r.truth(n, "nodelay")
-	return &on
+func readNoDelay(in Values, _ capability) (*bool, bool) {
+	on, given := in.Truth("nodelay")
+	return &on, given
 }
 
-// congestion reads the name of a congestion control.
-func (r *reader) congestion(n *yaml.Node, _ capability) string {
-	name, _ := r.text(n, "congestion", "cubic")
-	return name
-}
+func readCongestion(in Values, _ capability) (string, bool) { return in.Text("congestion", "cubic") }
 
 // checkCongestion checks the name of a congestion control. Which names exist depends on the hosts' kernels.
 func checkCongestion(c *checker, _ capability, w Workload) {

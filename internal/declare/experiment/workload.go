@@ -80,7 +80,6 @@ func allKeys() []key {
 		},
 		{
 			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
-			read:  func(r *reader, w *Workload, f fields, _ capability) { w.IP = r.ip(f) },
 			check: checkIP,
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
 			parts: func(w Workload) []Part { return []Part{{"ip", "ip", cmp.Or(w.IP, IPv4)}} }, // old runs do not say it
@@ -133,7 +132,7 @@ func allKeys() []key {
 		}),
 		{
 			name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate },
-			read: (*reader).offered, check: checkRate, value: Workload.rateText,
+			check: checkRate, value: Workload.rateText,
 			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 },
 			parts: func(w Workload) []Part {
 				return []Part{{"rate", "rate", w.Rate}, {"rate", "offered rate", w.OfferedRate}}
@@ -179,7 +178,7 @@ func allKeys() []key {
 			about: "Whether the kernel records when each message passes it, so that the round trip can be " +
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
-		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), (*reader).wait, orNotSet, key{
+		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, key{
 			name: "wait", apart: inSockets, defined: true, check: checkWait,
 			shape:  shaped(`"enum": ` + inJSON(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
@@ -190,13 +189,13 @@ func allKeys() []key {
 				"epoll_wait, as event-driven programs do, where the kernel looks at the device too. spin: " +
 				"the socket is asked again and again, which takes a CPU on each side. Default: block.",
 		}),
-		valued(func(w *Workload) *string { return &w.Congestion }, always(""), (*reader).congestion, orNotSet, key{
+		valued(func(w *Workload) *string { return &w.Congestion }, always(""), readCongestion, orNotSet, key{
 			name: "congestion", apart: inSockets, beside: true, defined: true, check: checkCongestion,
 			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
 			about: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
 				"the hosts' kernels have. Default: the host's own.",
 		}),
-		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), (*reader).noDelay, noDelayText, key{
+		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), readNoDelay, noDelayText, key{
 			name: "nodelay", apart: inSockets, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
 			about: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"time"
 )
 
@@ -55,15 +56,13 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	if known {
 		w.Tool, w.Mode, w.Protocol = can.tool, can.Mode, can.Protocol
 		r.check(f, func(c *checker) { can.checkTaken(c, w) })
-		for _, k := range allKeys() {
-			if !k.general && !k.isTaken(can) {
-				delete(f.named, k.name)
-			}
-		}
+		maps.DeleteFunc(f.named, func(key string, _ field) bool { return can.ignores(key) })
 	} else {
 		can = r.tools.widest()
 	}
-	r.values(&w, f, can, func(key) bool { return true })
+	w.Read(values{r, f}, can, false)
+	w.IP = r.ip(f)
+	r.offered(&w, f, can)
 	r.window(&w, f)
 	w.Background = r.background(w, f, common)
 	w.Placement = r.placed(w, f, common)
@@ -78,18 +77,6 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 		w.IP = IPv4 // carried has nothing to add
 	}
 	return w
-}
-
-// values reads the wanted keys, and then checks what some of them say together.
-func (r *reader) values(w *Workload, f fields, can capability, wanted func(k key) bool) {
-	if can.Mode == Stream || can.Mode == Load {
-		w.Connections = 1 // also for tools that take no other number
-	}
-	for _, k := range allKeys() {
-		if k.read != nil && wanted(k) {
-			k.read(r, w, f, can)
-		}
-	}
 }
 
 // capability finds the capability that tool, mode and protocol name together. Without mode or protocol, it is the
