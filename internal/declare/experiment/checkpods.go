@@ -1,14 +1,11 @@
 package experiment
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // maxPods is the greatest length in bytes of what a recorded arm says of its pods, as JSON. A file within its limits
@@ -198,39 +195,4 @@ func (c *checker) labels(key string, all map[string]string, check func(string) e
 			c.wrong(atKey(key, name), "leave it out", "%s: nearfar sets %s itself", key, quote(name))
 		}
 	}
-}
-
-// manifest checks a recorded part of a manifest: it reads the part as from a file. The reader itself has checked a part
-// of a file, since what stands in it is the API server's to check, for the most part.
-func (c *checker) manifest(part string, is json.RawMessage) {
-	if c.text != nil || len(is) == 0 {
-		return
-	}
-	var document yaml.Node
-	if err := yaml.Load([]byte(escaped(string(is))), &document); err != nil || len(document.Content) != 1 {
-		c.wrong(value(part), "", "it cannot be read")
-		return
-	}
-	r, top := newReader("", nil, nil, Inputs{}), document.Content[0]
-	again := r.manifest(fields{at: top, named: map[string]field{part: {top, top}}}, part)
-	switch {
-	case len(r.mistakes) > 0:
-		c.wrong(value(part), r.mistakes[0].Hint, "%s", r.mistakes[0].Message)
-	case string(again) != written(is):
-		c.wrong(value(part), "", "it is not as a file makes it")
-	}
-}
-
-// escaped writes the characters of a JSON text that YAML does not read in plain as escapes of YAML. They stand only
-// between quotes.
-func escaped(text string) string {
-	var out strings.Builder
-	for _, c := range text {
-		if c < 0x7f {
-			out.WriteRune(c)
-		} else {
-			fmt.Fprintf(&out, "\\U%08X", c)
-		}
-	}
-	return out.String()
 }

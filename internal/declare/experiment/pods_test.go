@@ -207,6 +207,37 @@ func TestRecordedPodsAreChecked(t *testing.T) {
 		"bad resources": func(e *Experiment) {
 			k(e).Client.Resources = json.RawMessage(`{"limits":{"cpu":"-1"}}`)
 		},
+		"resources of another kind": func(e *Experiment) {
+			k(e).Client.Resources = json.RawMessage(`{"limits":["cpu"]}`)
+		},
+		"a list of quantities": func(e *Experiment) {
+			k(e).Client.Resources = json.RawMessage(`{"limits":{"cpu":["1"]}}`)
+		},
+		"a key of no resource": func(e *Experiment) {
+			k(e).Client.Resources = json.RawMessage(`{"limits":{"a b":"1"}}`)
+		},
+		"an unknown toleration": func(e *Experiment) {
+			k(e).Client.Tolerations = json.RawMessage(`[{"x":"1"}]`)
+		},
+		"a rule of an affinity": func(e *Experiment) {
+			k(e).Client.Affinity = json.RawMessage(`{"nodeAffinity":{"x":"1"}}`)
+		},
+		"nothing inside": func(e *Experiment) {
+			k(e).Client.SecurityContext = json.RawMessage(`{"privileged":null}`)
+		},
+		"another order": func(e *Experiment) {
+			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1,"privileged":true}`)
+		},
+		"another number": func(e *Experiment) {
+			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1.0}`)
+		},
+		"too large a number": func(e *Experiment) {
+			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1e999}`)
+		},
+		"a key twice": func(e *Experiment) {
+			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1,"runAsUser":2}`)
+		},
+		"no tolerations": func(e *Experiment) { k(e).Client.Tolerations = json.RawMessage(`[]`) },
 		"a pod's context": func(e *Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"fsGroup":1}`)
 		},

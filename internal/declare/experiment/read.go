@@ -274,15 +274,20 @@ func quantity[T any](r *reader, n *yaml.Node, what, example string, parse func(s
 		return zero, false
 	}
 	value, err := parse(n.Value)
-	if err != nil {
-		hint, message := "", err.Error()
-		if q := (*QuantityError)(nil); errors.As(err, &q) {
-			hint, message = q.Hint, q.Message
-		}
-		r.wrong(n, hint, "%s: %s", what, message)
-		return zero, false
+	r.refuse(n, what, err)
+	return value, err == nil
+}
+
+// refuse reports the error of a check of a single value, if there is one.
+func (r *reader) refuse(n *yaml.Node, what string, err error) {
+	if err == nil {
+		return
 	}
-	return value, true
+	hint, message := "", err.Error()
+	if q := (*QuantityError)(nil); errors.As(err, &q) {
+		hint, message = q.Hint, q.Message
+	}
+	r.wrong(n, hint, "%s: %s", what, message)
 }
 
 // bare writes a short number from the file without quotes, and quotes any other text.
