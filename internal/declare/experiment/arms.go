@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"maps"
 	"slices"
 	"time"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // DefaultMTU is the MTU of a lab's underlay in bytes, if the file gives none.
@@ -46,133 +43,10 @@ func elementKeys(kind string) []string {
 	return nil
 }
 
-// parsedArm is an arm and its place in the file.
-type parsedArm struct {
-	Arm
-	// set is the arm's key set; it has no value if the arm has none.
-	set field
-}
-
 const armsExample = "arms: {l2: {lab: {path: [bridge]}}}"
-
-// arms reads the arms in the order of the file.
-func (r *reader) arms(f fields) []parsedArm {
-	v, ok := r.required(f, "arms", armsExample)
-	if !ok || !r.isMapping(v.value, "arms") {
-		return nil
-	}
-	if !r.most(v.key, "arms", len(v.value.Content)/2, maxArms) {
-		return nil
-	}
-	var arms []parsedArm
-	for key, value := range r.entries(v.value, "arm ", "give each arm a name of its own") {
-		arms = append(arms, r.arm(key, value))
-	}
-	return arms
-}
-
-func (r *reader) arm(key, value *yaml.Node) parsedArm {
-	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}}
-	if isNull(value) {
-		r.check(fields{at: key}, a.checkWays)
-		return a
-	}
-	f, ok := r.fields(value, key, a.what(), armKeys())
-	if !ok {
-		return a
-	}
-	if lab, ok := r.optional(f, "lab"); ok {
-		a.Lab = r.lab(lab)
-	}
-	if v, given := f.named["kubernetes"]; given && isNull(v.value) {
-		r.wrong(v.key, "write kubernetes: {} for pods on any two nodes", "kubernetes has no value")
-		a.Kubernetes = &Kubernetes{Through: ThroughPod}
-	} else if given {
-		a.Kubernetes = r.kubernetes(f, v)
-	}
-	r.pair(&a, f)
-	r.check(f, a.checkWays)
-	if v, ok := f.named["tofu"]; ok {
-		r.wrong(v.key, "write, for example, lab: {path: [bridge]}, kubernetes: {}, or client: vm-a, server: vm-b",
-			"tofu: this build has hosts only from lab and kubernetes, and by name")
-	}
-	if layers, ok := r.optional(f, "layers"); ok {
-		a.LayersDeclared = true
-		r.layers(&a, layers.value)
-	}
-	if set, ok := r.optional(f, "set"); ok {
-		a.set = set
-	}
-	if expect, ok := r.optional(f, "expect"); ok {
-		r.expect(&a, expect)
-		r.check(f, func(c *checker) { a.checkContradictions(c, r.known.oneMachine(a.Arm)) })
-	}
-	r.check(f, a.check)
-	if mtu, ok := f.find([]string{"lab", "mtu"}); ok && r.faulty[mtu.value] && a.Lab != nil {
-		a.Lab.MTU = DefaultMTU // the workloads have nothing to add
-	}
-	maps.DeleteFunc(a.Layers, func(_ string, count int) bool { return count == 0 })
-	return a
-}
-
-func (r *reader) lab(lab field) *Lab {
-	l := &Lab{MTU: DefaultMTU}
-	f, ok := r.fields(lab.value, lab.key, "lab", labKeys())
-	if !ok {
-		return l
-	}
-	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
-		l.Path = r.path(path.value)
-	}
-	r.numbers(f, l.numbers())
-	return l
-}
 
 func (l *Lab) has(kind string) bool {
 	return slices.ContainsFunc(l.Path, func(e Element) bool { return e.Kind == kind })
-}
-
-// path reads the elements from the client to the server.
-func (r *reader) path(n *yaml.Node) []Element {
-	if !r.isSequence(n, "path", "[bridge, router, bridge]") {
-		return nil
-	}
-	var path []Element
-	for _, child := range n.Content {
-		path = append(path, r.element(child))
-	}
-	return path
-}
-
-// element reads bridge, or {wire: {delay: 50us}}. It gives an element without a kind if that cannot be read.
-func (r *reader) element(n *yaml.Node) Element {
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		return newElement(n.Value)
-	}
-	if !r.isMapping(n, "a path element with parameters") {
-		return Element{}
-	}
-	if len(n.Content) != 2 {
-		r.wrong(n, "write, for example, {wire: {delay: 50us}}",
-			"a path element names one kind, and below it its parameters")
-		return Element{}
-	}
-	key, value := n.Content[0], n.Content[1]
-	if !r.isKey(key) {
-		return Element{}
-	}
-	e := newElement(key.Value)
-	if isNull(value) || !slices.Contains(elementKinds(), e.Kind) {
-		return e
-	}
-	if keys := elementKeys(e.Kind); len(keys) == 0 {
-		if r.isMapping(value, e.Kind) && len(value.Content) > 0 {
-			r.wrong(value.Content[0], "write just "+e.Kind, "%s takes no parameters", e.Kind)
-		}
-		return e
-	}
-	r.parameters(&e, field{key, value})
-	return e
 }
 
 func newElement(kind string) Element {
@@ -181,23 +55,6 @@ func newElement(kind string) Element {
 		e.Rules = defaultRules
 	}
 	return e
-}
-
-func (r *reader) parameters(e *Element, element field) {
-	f, ok := r.fields(element.value, element.key, e.Kind, elementKeys(e.Kind))
-	if !ok {
-		return
-	}
-	r.numbers(f, e.numbers())
-	if v, ok := r.optional(f, "delay"); ok {
-		e.Delay, _ = quantity(r, v.value, "delay", "50us", parseDelay)
-	}
-	if v, ok := r.optional(f, "rate"); ok {
-		e.Rate, _ = quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
-	}
-	if v, ok := r.optional(f, "loss"); ok {
-		e.Loss, _ = quantity(r, v.value, "loss", "1%", ParseRatio)
-	}
 }
 
 // maxHops is how many times a packet can be routed between two hosts: it starts with 64 hops left (the kernel's
@@ -263,14 +120,4 @@ func misplaced(path []Element) []misplacement {
 func insideHypervisor(vteps []int, i int) bool {
 	before, after := slices.Index(vteps, i-1), slices.Index(vteps, i+1)
 	return after >= 0 && after%2 == 0 || before >= 0 && before%2 == 1
-}
-
-// layers reads declared layers.
-func (r *reader) layers(a *parsedArm, n *yaml.Node) {
-	if !r.isMapping(n, "layers") {
-		return
-	}
-	for key, value := range r.entries(n, "layer ", keepOne) {
-		a.Layers[key.Value], _ = r.whole(value, layerCount(key.Value), layerCounts())
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"nearfar/internal/declare/check"
 )
 
 // Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
@@ -221,5 +223,30 @@ func (e *Experiment) checkAnswered(c *checker) {
 		for _, a := range e.Arms {
 			a.checkAnswered(c.in("workloads", w.Name), w)
 		}
+	}
+}
+
+// maxObjectives is the greatest number of objectives in a file.
+const maxObjectives = 100
+
+func providerWords() []string { return []string{check.CloudAWS, check.CloudAzure, check.CloudGCP} }
+
+// checkProviders checks the clouds whose providers are asked. A lab is in no cloud.
+func (e *Experiment) checkProviders(c *checker) {
+	const key = "ask_providers"
+	if len(e.AskProviders) == 0 && !c.given(key) {
+		return
+	}
+	if len(e.AskProviders) == 0 {
+		c.wrong(value(key), "write, for example, ask_providers: [azure], or leave the key out", "ask_providers is empty")
+	}
+	for i, cloud := range e.AskProviders {
+		at := value(key, item(i))
+		if c.word(at, "value of ask_providers", cloud, providerWords()) && slices.Contains(e.AskProviders[:i], cloud) {
+			c.wrong(at, "keep one of them", "ask_providers names %s twice", cloud)
+		}
+	}
+	if c.strict && len(e.Arms) > 0 && !slices.ContainsFunc(e.Arms, func(a Arm) bool { return a.Lab == nil }) {
+		c.wrong(atKey(key), "leave it out", "ask_providers: all arms are labs, which are in no cloud")
 	}
 }

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // bounds checks that a workload's lists are not too long. Whoever reads a run relies on it.
@@ -186,4 +188,55 @@ func (c capability) checkIntervals(to *checker, w Workload) {
 			"duration %s at an interval of %s makes %d echo requests",
 			FormatDuration(w.Duration), FormatDuration(w.Interval), requests)
 	}
+}
+
+const ipVersions = "write 4 or 6"
+
+// checkIP checks the version of IP. Imported results do not say theirs.
+func checkIP(c *checker, can capability, w Workload) {
+	switch {
+	case w.IP == 0 && !c.given("ip"), w.IP == IPv4:
+	case w.IP != IPv6:
+		c.wrong(value("ip"), ipVersions, "ip cannot be %d", w.IP)
+	case can.OnlyIPv4 != "":
+		c.wrong(value("ip"), "leave it out, or measure with "+strings.Join(can.others.ofIPv6(), ", "),
+			"%s does not speak IPv6 (%s)", can.tool, can.OnlyIPv4)
+	}
+}
+
+// ofIPv6 lists the tools that support IPv6.
+func (t Tools) ofIPv6() []string {
+	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 != "" })
+	return distinct(all, func(c capability) string { return c.tool })
+}
+
+// checkBackground checks that a workload can have its background.
+func (w Workload) checkBackground(c *checker, tools Tools) {
+	if w.Background == nil {
+		return
+	}
+	b, in := *w.Background, c.in("background")
+	can, _ := tools.beside()
+	for _, only := range []struct{ key, is, word string }{{"tool", b.Tool, can.tool}, {"mode", b.Mode, can.Mode},
+		{"protocol", b.Protocol, can.Protocol}} {
+		if only.is != only.word {
+			in.wrong(value(only.key), "leave it out, or write "+only.word, "a background is a %s: its %s cannot be %s",
+				can, only.key, quote(only.is))
+		}
+	}
+	switch length := w.Warmup + w.Duration; {
+	case !c.sound("duration", "warmup"):
+	case length < minBeside:
+		c.wrong(atKey("background"), "at least "+FormatDuration(minBeside),
+			"a workload of %s is too short to measure its background", FormatDuration(length))
+	case length > maxBeside:
+		c.wrong(atKey("background"), "at most "+FormatDuration(maxBeside),
+			"a workload of %s is too long to have a background", FormatDuration(length))
+	}
+	// A background lasts as long as its workload and has no duration of its own.
+	if b.Duration == 0 {
+		b.Duration = defaultWindow
+	}
+	can.check(in, b)
+	b.Placement.check(in.in("placement"))
 }

@@ -197,3 +197,26 @@ func (e *Experiment) Workload(name string) (Workload, bool) {
 	}
 	return Workload{}, false
 }
+
+// Position is a place in a file, with the text of its line.
+type Position struct {
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+	Source       string
+}
+
+// Version is the version of the file format that this build reads (the key nearfar).
+const Version = "v1"
+
+// Limits of an experiment.
+const (
+	maxArms      = 100
+	maxWorkloads = 100
+	maxQuestion  = 1000 // characters
+)
+
+func experimentKeys() []string {
+	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
+		"schedule", "asked_about", "additive_within", "objectives", "unproved", "ask_providers"}
+}

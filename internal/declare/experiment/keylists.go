@@ -11,20 +11,6 @@ type textKey struct {
 	plain bool
 }
 
-// texts reads texts.
-func (r *reader) texts(f fields, keys []textKey) {
-	for _, k := range keys {
-		v, ok := r.optional(f, k.name)
-		switch {
-		case !ok:
-		case k.plain:
-			*k.into = r.scalar(v.value, k.name, k.example)
-		default:
-			*k.into, _ = r.text(v.value, k.name, k.example)
-		}
-	}
-}
-
 // texts checks texts.
 func (c *checker) texts(keys []textKey) {
 	for _, k := range keys {
@@ -39,15 +25,6 @@ type numberKey struct {
 	name   string
 	into   *int
 	limits Range
-}
-
-// numbers reads whole numbers.
-func (r *reader) numbers(f fields, keys []numberKey) {
-	for _, k := range keys {
-		if v, ok := r.optional(f, k.name); ok {
-			*k.into, _ = r.whole(v.value, k.name, k.limits)
-		}
-	}
 }
 
 // numbers checks whole numbers. 0 can stand for none where the file does not give it.
@@ -66,15 +43,6 @@ type wordKey struct {
 	known []string
 	// always says that a value is there, too, if the file gives none.
 	always bool
-}
-
-// words reads words.
-func (r *reader) words(f fields, keys []wordKey) {
-	for _, k := range keys {
-		if v, ok := r.optional(f, k.name); ok {
-			*k.into = r.scalar(v.value, k.name, k.known[0])
-		}
-	}
 }
 
 // words checks words.

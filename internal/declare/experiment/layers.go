@@ -170,3 +170,69 @@ func separable(c *checker, d stats.Design) {
 		}
 	}
 }
+
+// undeclaredLayers finds arms with hosts or pods that do not say what a packet crosses, if other arms do.
+func undeclaredLayers(c *checker, arms []Arm) {
+	with := slices.IndexFunc(arms, func(a Arm) bool { return a.Lab != nil || a.LayersDeclared })
+	if with < 0 {
+		return
+	}
+	for _, a := range arms {
+		if (a.hasHosts() || a.Kubernetes != nil) && !a.LayersDeclared {
+			c.wrong(atKey("arms", a.Name),
+				"say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
+				"arm %s declares no layers, and arm %s has some", quote(a.Name), quote(arms[with].Name))
+		}
+	}
+}
+
+// otherHosts gives for each arm the layer that stands for its hosts, "" for none. Hosts can differ in more properties
+// than arms set. If arms with undeclared layers set something, the difference between hosts must not count as the cost
+// of the setting, so it is a layer of its own.
+//
+// Pods are named by the first arm that uses them in the same way, so that arms that differ in Kubernetes.Through count
+// as different.
+func (e *Experiment) otherHosts() []string {
+	layers := make([]string, len(e.Arms))
+	base, _ := e.Arm(e.Baseline)
+	for i, a := range e.Arms {
+		none := a.Lab != nil || !a.hasHosts() && a.Kubernetes == nil
+		if none || a.LayersDeclared || base.Lab == nil && a.sameHosts(base) {
+			continue
+		}
+		owner := e.HostsOf(a.Name)
+		layers[i] = "hosts=" + cmp.Or(a.Client, owner) + "/" + cmp.Or(a.Server, owner)
+		if !a.hasHosts() {
+			layers[i] = "hosts=" + owner
+		}
+	}
+	return layers
+}
+
+// addHostLayers counts the layers of otherHosts in the workload's layers, if any arm has other layers.
+func (e *Experiment) addHostLayers(all []map[string]int) {
+	if !slices.ContainsFunc(all, func(layers map[string]int) bool { return len(layers) > 0 }) {
+		return
+	}
+	for i, name := range e.otherHosts() {
+		if name != "" {
+			all[i] = maps.Clone(all[i])
+			if all[i] == nil {
+				all[i] = map[string]int{}
+			}
+			all[i][name]++
+		}
+	}
+}
+
+// DefaultAdditiveMargin is the margin if the file does not say another.
+const DefaultAdditiveMargin = 0.05
+
+// AdditiveMargin is how far an arm may lie from the sum of its layers, as a share of the largest difference between an
+// arm and the baseline, for the layers to count as adding up.
+func (e *Experiment) AdditiveMargin() float64 {
+	if e.AdditiveWithin > 0 {
+		return e.AdditiveWithin
+	}
+	return DefaultAdditiveMargin
+}

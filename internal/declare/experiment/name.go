@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"strings"
+
+	"nearfar/internal/base/clean"
 )
 
 // maxName is the greatest length of a name, in bytes.
@@ -45,3 +47,6 @@ func ToName(s string) string {
 	}
 	return b.String()
 }
+
+// quote quotes a text from the file for a message.
+func quote(s string) string { return clean.Quote(s) }

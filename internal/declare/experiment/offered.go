@@ -3,8 +3,6 @@ package experiment
 import (
 	"fmt"
 	"time"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // maxRateWord is the value of rate for "as fast as possible".
@@ -21,37 +19,6 @@ func arrivalWords() []string { return []string{ConstantArrivals, PoissonArrivals
 func directionWords() []string { return []string{Upload, Download, Both} }
 
 func stepKeys() []string { return []string{"rate", "for"} }
-
-// offered reads the offered rate, and the steps.
-func (r *reader) offered(w *Workload, f fields, can capability) {
-	switch {
-	case can.Mode == Load:
-		r.load(w, f)
-	case can.Mode == Messages:
-		v, ok := r.optional(f, "rate")
-		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != maxRateWord) {
-			w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
-		}
-	case can.Rate.Unit == BitRate:
-		w.Rate = defaultDatagrams
-		if v, ok := r.optional(f, "rate"); ok {
-			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
-		}
-	}
-}
-
-// load reads the offered rate, or the steps instead of it.
-func (r *reader) load(w *Workload, f fields) {
-	rate, ok := f.named["rate"]
-	if f.named["steps"].key == nil {
-		rate, ok = r.required(f, "rate", "rate: 10000/s")
-	} else if steps, ok := r.optional(f, "steps"); ok {
-		w.Steps = r.steps(steps)
-	}
-	if ok {
-		w.OfferedRate, _ = quantity(r, rate.value, "rate", "10000/s", ParsePerSecond)
-	}
-}
 
 // checkRate checks the offered rate.
 func checkRate(c *checker, can capability, w Workload) {
@@ -81,34 +48,7 @@ func checkRate(c *checker, can capability, w Workload) {
 	}
 }
 
-// steps reads the list of rates that follow each other.
-func (r *reader) steps(v field) []Step {
-	if !r.isSequence(v.value, "steps", stepsExample) {
-		return nil
-	}
-	var steps []Step
-	for _, n := range v.value.Content {
-		var s Step
-		if f, ok := r.fields(n, n, "the step", stepKeys()); ok {
-			s = r.step(f)
-		}
-		steps = append(steps, s)
-	}
-	return steps
-}
-
 const stepsExample = "steps: [{rate: 1000/s, for: 1s}]"
-
-func (r *reader) step(f fields) Step {
-	var s Step
-	if v, ok := r.required(f, "rate", "rate: 1000/s"); ok {
-		s.Rate, _ = quantity(r, v.value, "rate", "1000/s", ParsePerSecond)
-	}
-	if v, ok := r.required(f, "for", "for: 1s"); ok {
-		s.For, _ = quantity(r, v.value, "for", FormatDuration(time.Second), ParseDuration)
-	}
-	return s
-}
 
 // stepsDuration adds the times of the steps. If a step has no time, the result is the duration that a workload has by
 // default.

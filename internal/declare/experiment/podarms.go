@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // HasPods reports whether any arm has a pod.
@@ -130,38 +128,10 @@ func (p *Pod) String() string {
 	return "pod (" + strings.Join(with, ", ") + ")"
 }
 
-// unanswered reports a workload that an arm cannot measure. A place in the file is reported for one arm only.
-func (r *reader) unanswered(w Workload, f fields, a Arm) {
-	if at := f.named["tool"].value; !r.reported[at] {
-		before := r.count()
-		r.check(f, func(c *checker) { a.checkAnswered(c, w) })
-		r.reported[at] = r.count() > before
-	}
-}
-
 // checkAnswered checks that an arm dials no Service with a ping. Services forward TCP and UDP; they answer no ICMP.
 func (a Arm) checkAnswered(c *checker, w Workload) {
 	if w.Mode == Ping && a.Kubernetes != nil && a.Kubernetes.IsService() {
 		c.wrong(value("tool"), "measure it in another experiment, or write through: pod or through: headless in the arm",
 			"ping: arm %s dials a Service (%s), and a Service answers no ICMP", quote(a.Name), a.Kubernetes.Through)
 	}
-}
-
-// podsGiven reports whether an arm of the file makes pods, also with mistakes.
-func podsGiven(f fields) bool {
-	arms := f.named["arms"].value
-	if arms == nil || arms.Kind != yaml.MappingNode {
-		return false
-	}
-	for _, arm := range pairs(arms) {
-		if arm.Kind != yaml.MappingNode {
-			continue
-		}
-		for key := range pairs(arm) {
-			if key.Value == "kubernetes" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -1,14 +1,12 @@
 package experiment
 
 import (
-	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Provision says how machines are made: by a module of OpenTofu or Terraform, by scripts, or by an app of the AWS CDK.
@@ -88,9 +86,6 @@ const (
 	maxRetryWait       = 24 * time.Hour
 )
 
-// reservedVariables is how names of variables begin that nearfar itself gives to modules.
-const reservedVariables = "nearfar_"
-
 func provisionKeys() []string {
 	return append(makerKeys(), "variables", "ttl", "retry", "replace", "prices")
 }
@@ -99,159 +94,6 @@ func provisionKeys() []string {
 func makerKeys() []string { return []string{"tofu", "az", "cdk"} }
 
 func retryKeys() []string { return []string{"variables", "wait", "attempts"} }
-
-// provision reads how machines are made; nil without that.
-func (r *reader) provision(f fields) *Provision {
-	v, ok := r.optional(f, "provision")
-	if !ok {
-		return nil
-	}
-	inner, ok := r.fields(v.value, v.key, "provision", provisionKeys())
-	if !ok {
-		return nil
-	}
-	p := &Provision{TTL: defaultTTL}
-	r.maker(inner, p)
-	if one, ok := r.optional(inner, "variables"); ok {
-		p.Variables = r.moduleVariables(one, "variables")
-	}
-	if one, ok := r.optional(inner, "ttl"); ok {
-		p.TTL, _ = quantity(r, one.value, "ttl", "4h", ParseDuration)
-	}
-	if one, ok := r.optional(inner, "retry"); ok {
-		p.Retry = r.retry(one)
-	}
-	if one, ok := r.optional(inner, "replace"); ok {
-		p.Replace = r.replaced(one)
-		if p.Tofu == "" && inner.named["tofu"].key == nil {
-			r.wrong(one.key, "write a module for OpenTofu or Terraform: tofu: ./tofu",
-				"replace names resources of a module, and there is none")
-		}
-	}
-	if one, ok := r.optional(inner, "prices"); ok {
-		p.Prices = r.prices(one)
-	}
-	if len(r.known.provisioned) == 0 && !podsGiven(f) && !r.known.unknown {
-		r.wrong(v.key, "declare the hosts that the module makes, for example hosts: {vm-a: {provisioned: true}}",
-			"no host is provisioned")
-	}
-	return p
-}
-
-// maker reads the folder of what makes the machines.
-func (r *reader) maker(f fields, p *Provision) {
-	var first string
-	folders := map[string]*string{"tofu": &p.Tofu, "az": &p.Az, "cdk": &p.Cdk}
-	for _, key := range makerKeys() {
-		one, ok := f.named[key]
-		switch {
-		case !ok:
-		case first != "":
-			r.wrong(one.key, "keep one of them", "the machines are made in two ways, %s and %s", first, key)
-		default:
-			first = key
-			one, ok := r.required(f, key, key+": ./"+key)
-			if !ok {
-				continue
-			}
-			*folders[key], _ = r.text(one.value, key, "./"+key)
-		}
-	}
-	if first == "" {
-		r.required(f, "tofu", "tofu: ./tofu")
-	}
-	r.jsonValues = first == "az" || first == "cdk"
-}
-
-// retry reads the further attempts after a refusal.
-func (r *reader) retry(v field) Retry {
-	inner, ok := r.fields(v.value, v.key, "retry", retryKeys())
-	if !ok {
-		return Retry{}
-	}
-	t := Retry{Wait: defaultRetryWait}
-	if one, ok := r.optional(inner, "variables"); ok {
-		if r.isSequence(one.value, "variables", "[{size: Standard_D8s_v5}, {zone: \"2\"}]") {
-			for _, item := range one.value.Content {
-				t.Variables = append(t.Variables, r.moduleVariables(field{item, item}, "an entry of variables"))
-			}
-		}
-	}
-	t.Attempts = 1 + len(t.Variables)
-	if one, ok := r.optional(inner, "wait"); ok {
-		t.Wait, _ = quantity(r, one.value, "wait", "1m", ParseDuration)
-	}
-	r.numbers(inner, t.numbers())
-	return t
-}
-
-// moduleVariables reads the values of input variables.
-func (r *reader) moduleVariables(v field, what string) (variables []ModuleVariable) {
-	if !r.isMapping(v.value, what) {
-		return nil
-	}
-	if !r.most(v.key, "variables", len(v.value.Content)/2, maxModuleVariables) {
-		return nil
-	}
-	for key, value := range r.entries(v.value, "", keepOne) {
-		switch {
-		case !IsVariable(key.Value):
-			r.wrong(key, "a variable's name has letters, digits and _", "%s is no name of a variable", quote(key.Value))
-		case strings.HasPrefix(strings.ToLower(key.Value), reservedVariables):
-			r.wrong(key, "use another name: nearfar itself gives the variables "+reservedVariables+"*",
-				"variable %s is nearfar's own", quote(key.Value))
-		default:
-			text, ok := r.moduleValue(value, true)
-			if !ok {
-				r.wrong(value, "give it a text, a number, true or false, a list or a mapping",
-					"variable %s has no value that a module can take", quote(key.Value))
-				continue
-			}
-			variables = append(variables, ModuleVariable{key.Value, text})
-		}
-	}
-	return variables
-}
-
-// moduleValue gives a value as OpenTofu reads it from an environment variable. A single value is its own text: a
-// variable of type string takes it unchanged. A list or a mapping is an expression of the module's language; JSON is
-// such an expression, except for templates. Scripts and apps get plain JSON.
-func (r *reader) moduleValue(n *yaml.Node, single bool) (text string, ok bool) {
-	switch {
-	case isNull(n):
-		return "", false
-	case n.Kind == yaml.ScalarNode && (single || n.ShortTag() == "!!int" || n.ShortTag() == "!!bool"):
-		return n.Value, true
-	case n.Kind == yaml.ScalarNode && r.jsonValues:
-		quoted, err := json.Marshal(n.Value)
-		return string(quoted), err == nil
-	case n.Kind == yaml.ScalarNode:
-		quoted, err := json.Marshal(n.Value)
-		return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(string(quoted)), err == nil
-	case n.Kind == yaml.SequenceNode:
-		var items []string
-		for _, item := range n.Content {
-			text, ok := r.moduleValue(item, false)
-			if !ok {
-				return "", false
-			}
-			items = append(items, text)
-		}
-		return "[" + strings.Join(items, ", ") + "]", true
-	case n.Kind == yaml.MappingNode:
-		var items []string
-		for key, value := range pairs(n) {
-			text, ok := r.moduleValue(value, false)
-			name, named := r.moduleValue(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key.Value}, false)
-			if !ok || !named || !r.isKey(key) {
-				return "", false
-			}
-			items = append(items, name+": "+text)
-		}
-		return "{" + strings.Join(items, ", ") + "}", true
-	}
-	return "", false // an alias, which is reported
-}
 
 // checkFolder checks the path of a folder on this machine.
 func checkFolder(path string) error {
@@ -304,32 +146,24 @@ func (t *Retry) numbers() []numberKey {
 	return []numberKey{{"attempts", &t.Attempts, Range{1, maxChoices}}}
 }
 
-// provisionedHosts finds the hosts of a mapping that are declared as provisioned.
-func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {
-	found := map[string]*yaml.Node{}
-	for name, host := range pairs(hosts) {
-		if host.Kind != yaml.MappingNode {
-			continue
-		}
-		for key := range pairs(host) {
-			if key.Value == HostProvisioned {
-				found[name.Value] = key
-			}
-		}
-	}
-	return found
+// A Price is what an hour of something costs.
+type Price struct {
+	// Of is a size, such as c5n.large, or a type of resources of the module, such as aws_nat_gateway.
+	Of string `json:"of"`
+	// Hourly is in US dollars.
+	Hourly float64 `json:"hourly"`
 }
 
-// notMade reports hosts whose machines nothing makes. Hosts that a file of hosts replaces are reached as that file
-// says.
-func (r *reader) notMade(p *Provision, f fields) {
-	if p != nil || f.named["provision"].key != nil || f.suspected["provision"] {
-		return
-	}
-	for _, h := range r.known.specs {
-		if at := r.known.provisioned[h.Name]; h.Provisioned && at != nil {
-			r.wrong(at, "add, for example, provision: {tofu: ./tofu}, or give --hosts FILE",
-				"host %s is provisioned, and the file does not say how", quote(h.Name))
-		}
+// Limits of prices.
+const (
+	maxPrices = 100
+	maxHourly = 10_000 // US dollars
+)
+
+// check checks a price.
+func (p Price) check(c *checker) {
+	c.refuse(atKey("prices", p.Of), checkResource(p.Of))
+	if !(p.Hourly >= 0 && p.Hourly <= maxHourly) || math.Signbit(p.Hourly) {
+		c.wrong(value("prices", p.Of), "write US dollars for an hour, for example 0.108", "%s has no price", quote(p.Of))
 	}
 }

@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,39 +31,6 @@ func (e *Experiment) Redeploys() bool {
 		slices.ContainsFunc(e.Arms, Arm.hasHosts)
 }
 
-// Rehost replaces the hosts that Provision has made by those of in.Hosts, after the machines were made anew.
-func (e *Experiment) Rehost(tools Tools, in Inputs) error {
-	file := readHostsFile(in, tools)
-	if file == nil {
-		return errors.New("there are no hosts")
-	}
-	var specs []HostSpec
-	if file.top != nil {
-		made := e.Made()
-		wanted := func(name string) bool { return slices.Contains(made, name) }
-		file.reader.expandHosts(file.top, wanted)
-		specs = file.reader.hostsOf(file.top, wanted)
-	}
-	if len(file.reader.mistakes) > 0 {
-		mistakes := file.reader.sorted()
-		return &mistakes
-	}
-	hosts := slices.Clone(e.Hosts)
-	for i, h := range hosts {
-		if !h.Made {
-			continue
-		}
-		at := slices.IndexFunc(specs, func(s HostSpec) bool { return s.Name == h.Name })
-		if at < 0 {
-			return fmt.Errorf("%s has no host %s", in.HostsName, h.Name)
-		}
-		hosts[i] = specs[at]
-		hosts[i].Made = true
-	}
-	e.Hosts = hosts
-	return nil
-}
-
 // madeFrom says whether the hosts that an arm names are machines that provision makes. Both are, if it names none.
 func (a Arm) madeFrom(hosts []HostSpec) bool {
 	for _, name := range []string{a.Client, a.Server} {
@@ -75,19 +40,6 @@ func (a Arm) madeFrom(hosts []HostSpec) bool {
 		}
 	}
 	return true
-}
-
-// replaced reads the resources that are made anew for each deployment.
-func (r *reader) replaced(v field) (all []string) {
-	const example = "[azurerm_linux_virtual_machine, azurerm_proximity_placement_group.near]"
-	if !r.isSequence(v.value, "replace", example) {
-		return nil
-	}
-	for _, item := range v.value.Content {
-		one, _ := r.text(item, "an entry of replace", "aws_instance")
-		all = append(all, one)
-	}
-	return all
 }
 
 // checkResource checks the type or the address of a resource. Whether the module has it is known when it was applied.

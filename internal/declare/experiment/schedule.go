@@ -150,3 +150,20 @@ func (e *Experiment) repeated(s Slot) []Slot {
 	}
 	return all
 }
+
+// MaxBlocks is the greatest number of blocks, and MaxTrials the greatest number of trials.
+const (
+	MaxBlocks = 10_000
+	MaxTrials = 100_000
+)
+
+func scheduleKeys() []string {
+	return []string{"blocks", "baseline_repeats", "retries", "seed", "deployments"}
+}
+
+// numbers are the keys of a schedule that have whole numbers, except its seed.
+func (s *Schedule) numbers() []numberKey {
+	return []numberKey{{"blocks", &s.Blocks, Range{1, MaxBlocks}},
+		{"baseline_repeats", &s.BaselineRepeats, Range{1, maxBaselineRepeats}},
+		{"retries", &s.Retries, Range{0, maxRetries}}, {"deployments", &s.Deployments, Range{1, maxDeployments}}}
+}

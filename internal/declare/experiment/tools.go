@@ -358,3 +358,11 @@ func distinct(all []capability, of func(capability) string) []string {
 	}
 	return values
 }
+
+// sender names in messages what takes a size.
+func (c capability) sender() string {
+	if c.tool == "" {
+		return "a message"
+	}
+	return c.String()
+}

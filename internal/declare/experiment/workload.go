@@ -282,3 +282,14 @@ type Socket struct {
 	SendBuffer    int `json:"send_buffer,omitempty"`
 	ReceiveBuffer int `json:"receive_buffer,omitempty"`
 }
+
+// Defaults of a workload.
+const (
+	defaultWindow    = 2 * time.Second
+	defaultInterval  = 10 * time.Millisecond
+	defaultRequest   = 64  // bytes
+	stampsSize       = 16  // bytes of a response that the server's timestamps take
+	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
+)
+
+const workloadsExample = "workloads: [{name: rr, tool: native}]"

@@ -142,6 +142,3 @@ func isWide(r rune) bool {
 	}
 	return false
 }
-
-// quote quotes a text from the file for a message.
-func quote(s string) string { return clean.Quote(s) }

@@ -33,17 +33,6 @@ const (
 	maxVariables = 5000
 )
 
-// IsVariable reports whether a text can be the name of a variable: letters, digits and _, and no digit first.
-func IsVariable(name string) bool {
-	for i, c := range name {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // The characters that stand for the braces of a variable while YAML is read. They are for private use (Unicode, Private
 // Use Area), so YAML gives them no meaning.
 const guardOpen, guardClose = "\ue000", "\ue001"
@@ -136,16 +125,6 @@ func (r *reader) expandSecret(n *yaml.Node) {
 	if referenced(written) != "" {
 		r.references[n] = written
 	}
-}
-
-// referenced is the name of the variable if a text is one variable, such as "${WIN_JOIN}", else "".
-func referenced(text string) string {
-	name, begins := strings.CutPrefix(text, "${")
-	name, ends := strings.CutSuffix(name, "}")
-	if !begins || !ends || !IsVariable(name) {
-		return ""
-	}
-	return name
 }
 
 // expand replaces the variables in all scalar values below a node.
@@ -271,9 +250,6 @@ func plainTag(text string) string {
 	}
 	return n.Tag
 }
-
-// joinPrefix is how every join string begins. Letters, digits, "-", "_" and "." follow.
-const joinPrefix = "nearfar-agent."
 
 // hidden replaces join strings, and the values of variables that are part of one, in a message.
 func (r *reader) hidden(message string) string {

@@ -4,34 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
-
-// MaxBlocks is the greatest number of blocks, and MaxTrials the greatest number of trials.
-const (
-	MaxBlocks = 10_000
-	MaxTrials = 100_000
-)
-
-// Version is the version of the file format that this build reads (the key nearfar).
-const Version = "v1"
-
-// Limits of an experiment.
-const (
-	maxArms      = 100
-	maxWorkloads = 100
-	maxQuestion  = 1000 // characters
-)
-
-func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
-		"schedule", "asked_about", "additive_within", "objectives", "unproved", "ask_providers"}
-}
-
-func scheduleKeys() []string {
-	return []string{"blocks", "baseline_repeats", "retries", "seed", "deployments"}
-}
 
 // Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only; tools
 // are the programs that workloads can use, at least one. Variables are not set; see ParseWith.
@@ -166,13 +142,6 @@ func (r *reader) schedule(f fields, arms int) Schedule {
 	return s
 }
 
-// numbers are the keys of a schedule that have whole numbers, except its seed.
-func (s *Schedule) numbers() []numberKey {
-	return []numberKey{{"blocks", &s.Blocks, Range{1, MaxBlocks}},
-		{"baseline_repeats", &s.BaselineRepeats, Range{1, maxBaselineRepeats}},
-		{"retries", &s.Retries, Range{0, maxRetries}}, {"deployments", &s.Deployments, Range{1, maxDeployments}}}
-}
-
 func (r *reader) seed(n *yaml.Node) uint64 {
 	const hint = "write 0 to 18446744073709551615; 0, or no seed, draws one"
 	if !r.isScalar(n, "seed", "1") {
@@ -184,4 +153,61 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 		r.wrong(n, hint, "seed must be a plain whole number, not %s", quote(n.Value))
 	}
 	return seed
+}
+
+// unproved reads what happens to trials with an expectation that is not proved. It is empty if no arm expects anything
+// and the file does not set it.
+func (r *reader) unproved(f fields, e *Experiment) string {
+	word := ""
+	if e.HasExpectations() {
+		word = UnprovedKeep
+	}
+	if v, ok := r.optional(f, "unproved"); ok {
+		word = r.scalar(v.value, "value of unproved", UnprovedKeep)
+	}
+	return word
+}
+
+// objectives reads the rules that a run must meet as texts, with their places. Package gate parses them, since this
+// package does not know metrics.
+func (r *reader) objectives(f fields) (texts []string, at []Position) {
+	v, ok := r.optional(f, "objectives")
+	const sample = `["rr rtt.p99 < 200us"]`
+	if !ok || !r.isSequence(v.value, "objectives", sample) {
+		return nil, nil
+	}
+	if !r.most(v.value, "objectives", len(v.value.Content), maxObjectives) {
+		return nil, nil
+	}
+	for _, n := range v.value.Content {
+		text, ok := r.text(n, "an objective", `"rr rtt.p99 < 200us"`)
+		if ok {
+			texts, at = append(texts, text), append(at, r.position(n, text))
+		}
+	}
+	return texts, at
+}
+
+// position gives the place where the text of a node begins, which is after its quote if it has one.
+func (r *reader) position(n *yaml.Node, text string) Position {
+	m := r.source.mistake(n.Line, n.Column, "", "")
+	p := Position{File: m.File, Line: m.Line, Column: m.Column, Source: m.Source}
+	line := []rune(m.Source)
+	rest := string(line[min(m.Column-1, len(line)):])
+	if i := strings.Index(rest, text); i >= 0 {
+		p.Column += utf8.RuneCountInString(rest[:i])
+	}
+	return p
+}
+
+// askProviders reads the clouds whose providers are asked where they placed the hosts.
+func (r *reader) askProviders(f fields) (clouds []string) {
+	v, ok := r.optional(f, "ask_providers")
+	if !ok || !r.isSequence(v.value, "ask_providers", "[azure]") {
+		return nil
+	}
+	for _, n := range v.value.Content {
+		clouds = append(clouds, r.scalar(n, "value of ask_providers", providerWords()[0]))
+	}
+	return clouds
 }

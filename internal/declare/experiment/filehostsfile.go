@@ -120,3 +120,36 @@ func (h *HostSpec) rejoin(in Inputs) error {
 	return fmt.Errorf("host %s: variable %s is not set: it holds the join string, which is not recorded: "+
 		"set it in the environment or with --set, or give --hosts FILE", h.Name, name)
 }
+
+// Rehost replaces the hosts that Provision has made by those of in.Hosts, after the machines were made anew.
+func (e *Experiment) Rehost(tools Tools, in Inputs) error {
+	file := readHostsFile(in, tools)
+	if file == nil {
+		return errors.New("there are no hosts")
+	}
+	var specs []HostSpec
+	if file.top != nil {
+		made := e.Made()
+		wanted := func(name string) bool { return slices.Contains(made, name) }
+		file.reader.expandHosts(file.top, wanted)
+		specs = file.reader.hostsOf(file.top, wanted)
+	}
+	if len(file.reader.mistakes) > 0 {
+		mistakes := file.reader.sorted()
+		return &mistakes
+	}
+	hosts := slices.Clone(e.Hosts)
+	for i, h := range hosts {
+		if !h.Made {
+			continue
+		}
+		at := slices.IndexFunc(specs, func(s HostSpec) bool { return s.Name == h.Name })
+		if at < 0 {
+			return fmt.Errorf("%s has no host %s", in.HostsName, h.Name)
+		}
+		hosts[i] = specs[at]
+		hosts[i].Made = true
+	}
+	e.Hosts = hosts
+	return nil
+}

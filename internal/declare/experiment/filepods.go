@@ -2,51 +2,9 @@ package experiment
 
 import (
 	"slices"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 )
-
-// Limits of arms with pods.
-const (
-	minReady = 5 * time.Second
-	maxReady = time.Hour
-	// maxPodEntries is how many labels, annotations, node labels or secrets a pod has at most.
-	maxPodEntries = 64
-	// maxAnnotation is the greatest length of an annotation's value in bytes.
-	maxAnnotation = 16 << 10
-	// maxManifest is the greatest length in bytes of a part that is passed on to Kubernetes, as JSON.
-	maxManifest = 16 << 10
-	maxContext  = 1024 // bytes
-	maxImage    = 512  // bytes
-)
-
-// kubernetesKeys are the keys of an arm's kubernetes.
-func kubernetesKeys() []string {
-	return []string{"context", "namespace", "client", "server", "nodes", "through", "service", "networkPolicy", "ready"}
-}
-
-// serviceKeys are the keys of the Service.
-func serviceKeys() []string { return []string{"annotations", "loadBalancerClass"} }
-
-// podKeys are the keys of one side. They are spelled as in manifests of Kubernetes.
-func podKeys() []string {
-	return []string{
-		"node", "nodeSelector", "zone", "affinity", "tolerations", "hostNetwork", "image", "agentImage",
-		"imagePullSecrets", "resources", "annotations", "labels", "runtimeClassName", "priorityClassName", "schedulerName",
-		"securityContext", "os", "interface", "port", "tools",
-	}
-}
-
-func nodesWords() []string { return []string{NodesDifferent, NodesSame, NodesDifferentZones} }
-
-func throughWords() []string {
-	return []string{ThroughPod, ThroughClusterIP, ThroughNodePort, ThroughHeadless, ThroughLoadBalancer}
-}
-
-func policyWords() []string { return []string{PolicyOpen, PolicyLeave} }
-
-func podSystems() []string { return []string{PodLinux, PodWindows} }
 
 // kubernetes reads how an arm makes its pods. Sides that the arm names as hosts get none.
 func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
@@ -76,23 +34,6 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	return k
 }
 
-// texts are the keys of an arm's kubernetes that have texts.
-func (k *Kubernetes) texts() []textKey {
-	return []textKey{
-		{"context", "my-cluster", &k.Context, checkContext, false},
-		{"namespace", "perf", &k.Namespace, checkLabelName, false},
-	}
-}
-
-// words are the keys of an arm's kubernetes that have words.
-func (k *Kubernetes) words() []wordKey {
-	return []wordKey{
-		{"nodes", &k.Nodes, nodesWords(), false}, // one pod needs none
-		{"through", &k.Through, throughWords(), true},
-		{"networkPolicy", &k.Policy, policyWords(), true},
-	}
-}
-
 // service reads what an arm says about its Service.
 func (r *reader) service(v field, of string) *ServiceOptions {
 	f, ok := r.fields(v.value, v.key, "service of "+of, serviceKeys())
@@ -105,10 +46,6 @@ func (r *reader) service(v field, of string) *ServiceOptions {
 		return nil
 	}
 	return s
-}
-
-func (s *ServiceOptions) texts() []textKey {
-	return []textKey{{"loadBalancerClass", "service.k8s.aws/nlb", &s.LoadBalancerClass, checkQualified, false}}
 }
 
 // podOf reads one side. It gives nil for a side that the arm names as a host.
@@ -157,20 +94,6 @@ func (r *reader) pod(p *Pod, f fields) {
 	}
 }
 
-// texts are the keys of a side that have texts.
-func (p *Pod) texts() []textKey {
-	return []textKey{
-		{"node", "node-1", &p.Node, checkDomainName, false},
-		{"zone", "eu-west-1a", &p.Zone, checkZone, false},
-		{"image", DefaultPodImage, &p.Image, checkImage, false},
-		{"agentImage", "registry.example/nearfar-agent:v1", &p.AgentImage, checkImage, false},
-		{"runtimeClassName", "kata", &p.RuntimeClass, checkDomainName, false},
-		{"priorityClassName", "high", &p.PriorityClass, checkDomainName, false},
-		{"schedulerName", "volcano", &p.Scheduler, checkDomainName, false},
-		{"interface", "net1", &p.Interface, checkInterface, false},
-	}
-}
-
 // labels reads a mapping of texts.
 func (r *reader) labels(f fields, key, example string) map[string]string {
 	v, ok := r.optional(f, key)
@@ -190,18 +113,6 @@ func (r *reader) labels(f fields, key, example string) map[string]string {
 	}
 	return all
 }
-
-// Labels that Kubernetes gives to nodes.
-const (
-	osLabel   = "kubernetes.io/os"
-	zoneLabel = "topology.kubernetes.io/zone"
-)
-
-// managedBy is a label that nearfar gives to all that it makes. ownPrefix begins its other labels and annotations.
-const (
-	managedBy = "app.kubernetes.io/managed-by"
-	ownPrefix = "nearfar/"
-)
 
 // pullSecrets reads the names of secrets with which images are pulled.
 func (r *reader) pullSecrets(f fields) []string {
@@ -229,4 +140,23 @@ func (r *reader) pullSecrets(f fields) []string {
 		names[i], _ = r.text(n, key, example)
 	}
 	return names
+}
+
+// podsGiven reports whether an arm of the file makes pods, also with mistakes.
+func podsGiven(f fields) bool {
+	arms := f.named["arms"].value
+	if arms == nil || arms.Kind != yaml.MappingNode {
+		return false
+	}
+	for _, arm := range pairs(arms) {
+		if arm.Kind != yaml.MappingNode {
+			continue
+		}
+		for key := range pairs(arm) {
+			if key.Value == "kubernetes" {
+				return true
+			}
+		}
+	}
+	return false
 }

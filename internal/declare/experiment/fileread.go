@@ -13,6 +13,38 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// texts reads texts.
+func (r *reader) texts(f fields, keys []textKey) {
+	for _, k := range keys {
+		v, ok := r.optional(f, k.name)
+		switch {
+		case !ok:
+		case k.plain:
+			*k.into = r.scalar(v.value, k.name, k.example)
+		default:
+			*k.into, _ = r.text(v.value, k.name, k.example)
+		}
+	}
+}
+
+// numbers reads whole numbers.
+func (r *reader) numbers(f fields, keys []numberKey) {
+	for _, k := range keys {
+		if v, ok := r.optional(f, k.name); ok {
+			*k.into, _ = r.whole(v.value, k.name, k.limits)
+		}
+	}
+}
+
+// words reads words.
+func (r *reader) words(f fields, keys []wordKey) {
+	for _, k := range keys {
+		if v, ok := r.optional(f, k.name); ok {
+			*k.into = r.scalar(v.value, k.name, k.known[0])
+		}
+	}
+}
+
 // reader reads the nodes of one file and collects its mistakes.
 type reader struct {
 	source   source

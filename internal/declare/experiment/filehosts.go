@@ -1,0 +1,222 @@
+package experiment
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// declaredHosts are the hosts of an experiment file and of the file that adds to them.
+type declaredHosts struct {
+	specs []HostSpec
+	// names are all names that are declared, also of hosts with mistakes.
+	names []string
+	// provisioned are the keys of the hosts of this file whose machines are still to be made, by name.
+	provisioned map[string]*yaml.Node
+	// used says that arms name hosts, or have pods.
+	used bool
+	// unknown says that a file of hosts could not be read, so that names can be missing.
+	unknown bool
+}
+
+// hosts reads the hosts that arms use, first those of this file, then those of the hosts file.
+func (r *reader) hosts(f fields) declaredHosts {
+	var d declaredHosts
+	var further *yaml.Node // the hosts of the hosts file
+	if r.further != nil {
+		further = r.further.top
+		d.unknown = further == nil
+	}
+	used := usedHosts(f)
+	d.used = len(used) > 0 || podsGiven(f)
+	var own *yaml.Node
+	if v, ok := r.optional(f, "hosts"); ok && r.isMapping(v.value, "hosts") {
+		own = v.value
+	}
+	d.unknown = d.unknown || own == nil && (f.named["hosts"].key != nil || f.suspected["hosts"])
+	d.names = append(hostNames(own), hostNames(further)...)
+	if own != nil {
+		replaced := hostNames(further)
+		d.provisioned = provisionedHosts(own)
+		for _, spec := range r.hostsOf(own, func(name string) bool { return !slices.Contains(replaced, name) }) {
+			if used[spec.Name] {
+				d.specs = append(d.specs, spec)
+			}
+		}
+	}
+	if further != nil {
+		wanted := func(name string) bool { return used[name] }
+		r.further.reader.expandHosts(further, wanted)
+		d.specs = append(d.specs, r.further.reader.hostsOf(further, wanted)...)
+		for i, h := range d.specs {
+			d.specs[i].Made = r.further.made && !h.Provisioned && d.provisioned[h.Name] != nil
+		}
+		for name, key := range provisionedHosts(further) {
+			if used[name] {
+				r.further.reader.wrong(key, "say how the host is reached, for example ssh: vm-a",
+					"provisioned has no meaning here: only the experiment file declares such hosts")
+			}
+		}
+	}
+	return d
+}
+
+// hostNames lists the names of the hosts of a mapping, which may be nil.
+func hostNames(n *yaml.Node) []string {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var names []string
+	for key := range pairs(n) {
+		if key.Kind == yaml.ScalarNode && IsName(key.Value) && !slices.Contains(names, key.Value) {
+			names = append(names, key.Value)
+		}
+	}
+	return names
+}
+
+// usedHosts are the names that arms give as client or server.
+func usedHosts(f fields) map[string]bool {
+	used := map[string]bool{}
+	arms := f.named["arms"].value
+	if arms == nil || arms.Kind != yaml.MappingNode {
+		return used
+	}
+	for _, arm := range pairs(arms) {
+		if arm.Kind != yaml.MappingNode {
+			continue
+		}
+		for key, value := range pairs(arm) {
+			if (key.Value == "client" || key.Value == "server") && value.Kind == yaml.ScalarNode {
+				used[value.Value] = true
+			}
+		}
+	}
+	return used
+}
+
+// hostsOf reads the hosts of a mapping whose names are wanted.
+func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec {
+	if !r.most(n, "hosts", len(n.Content)/2, maxHosts) {
+		return nil
+	}
+	var specs []HostSpec
+	for key, value := range r.entries(n, "host ", "give each host a name of its own") {
+		r.check(fields{at: key}, func(c *checker) { c.name(atKey(), "a host", key.Value) })
+		if r.faulty[key] {
+			continue
+		}
+		if wanted(key.Value) {
+			specs = append(specs, r.host(key, value))
+		}
+	}
+	return specs
+}
+
+// host reads one host.
+func (r *reader) host(key, value *yaml.Node) HostSpec {
+	h := HostSpec{Name: key.Value}
+	if value.Kind != yaml.MappingNode {
+		// The message has no value: it can be a join string.
+		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}}, {local: {}} or {provisioned: true}",
+			"%s does not say how it is reached", h.what())
+		return h
+	}
+	f, ok := r.fields(value, key, h.what(), hostKeys())
+	if !ok {
+		return h
+	}
+	r.reached(&h, f)
+	r.texts(f, h.texts())
+	for key, into := range map[string]*bool{"sudo": &h.Sudo, "nat": &h.NAT} {
+		if v, ok := r.optional(f, key); ok {
+			*into = r.truth(v.value, key)
+		}
+	}
+	r.numbers(f, portKey(&h.Port))
+	if v, ok := r.optional(f, "silence"); ok {
+		h.Silence, _ = quantity(r, v.value, "silence", "60s", ParseDuration)
+	}
+	h.Tools = r.hostTools(f)
+	r.check(f, func(c *checker) { h.check(c, r.tools) })
+	return h
+}
+
+// reached reads how a host is reached, except by ssh.
+func (r *reader) reached(h *HostSpec, f fields) {
+	if v, ok := r.optional(f, HostLocal); ok {
+		h.Local = true
+		if v.value.Kind != yaml.MappingNode || len(v.value.Content) > 0 {
+			r.wrong(v.value, "write local: {}", "local takes no value")
+		}
+	}
+	if v, ok := r.optional(f, HostProvisioned); ok {
+		if h.Provisioned = r.truth(v.value, HostProvisioned); !h.Provisioned && v.value.Value == "false" {
+			r.wrong(v.value, "leave it out, and say how the host is reached", "provisioned cannot be false")
+		}
+	}
+	if v, ok := r.optional(f, HostAgent); ok {
+		switch {
+		case v.value.Kind != yaml.ScalarNode:
+			r.wrong(v.value, "write, for example, agent: ${JOIN}", "agent must be a join string, not %s",
+				kindName(v.value))
+		default:
+			h.Agent, h.AgentFrom = v.value.Value, hiddenJoin
+			if from, ok := r.references[v.value]; ok {
+				h.AgentFrom = from
+			}
+		}
+	}
+}
+
+// hostTools reads the paths of programs.
+func (r *reader) hostTools(f fields) map[string]string {
+	v, ok := r.optional(f, "tools")
+	if !ok {
+		return nil
+	}
+	inner, ok := r.fields(v.value, v.key, "tools of "+f.what, r.tools.Programs())
+	if !ok {
+		return nil
+	}
+	paths := map[string]string{}
+	for name := range inner.named {
+		if v, ok := r.optional(inner, name); ok {
+			if path, ok := r.text(v.value, name, "/opt/bin/"+name); ok {
+				paths[name] = path
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return paths
+}
+
+// provisionedHosts finds the hosts of a mapping that are declared as provisioned.
+func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {
+	found := map[string]*yaml.Node{}
+	for name, host := range pairs(hosts) {
+		if host.Kind != yaml.MappingNode {
+			continue
+		}
+		for key := range pairs(host) {
+			if key.Value == HostProvisioned {
+				found[name.Value] = key
+			}
+		}
+	}
+	return found
+}
+
+// oneMachine reports whether both hosts of an arm are known to be one machine. Different names can be one machine, too,
+// but a file cannot show that.
+func (d declaredHosts) oneMachine(a Arm) bool {
+	if a.Kubernetes != nil {
+		return a.Kubernetes.Nodes == NodesSame
+	}
+	local := func(name string) bool {
+		return slices.ContainsFunc(d.specs, func(h HostSpec) bool { return h.Name == name && h.Local })
+	}
+	return a.Client == a.Server || local(a.Client) && local(a.Server)
+}

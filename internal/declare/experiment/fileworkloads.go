@@ -1,0 +1,329 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// workloads reads the workloads in the order of the file.
+func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
+	v, ok := r.required(f, "workloads", workloadsExample)
+	if !ok || !r.isSequence(v.value, "workloads", workloadsExample) {
+		return nil
+	}
+	if !r.most(v.key, "workloads", len(v.value.Content), maxWorkloads) {
+		return nil
+	}
+	var workloads []parsedWorkload
+	lines := make(map[string]int)
+	for _, n := range v.value.Content {
+		f, ok := r.fields(n, n, "the workload", workloadKeys())
+		if !ok {
+			workloads = append(workloads, parsedWorkload{wrong: true})
+			continue
+		}
+		before := r.count()
+		w := r.workload(f, common)
+		if line, twice := lines[w.Name]; twice && IsName(w.Name) {
+			r.wrong(f.named["name"].value, "give each workload a name of its own",
+				"workload %s is here twice; the first is in line %d", quote(w.Name), line)
+		}
+		lines[w.Name] = n.Line
+		workloads = append(workloads, parsedWorkload{w, f, r.count() > before})
+	}
+	return workloads
+}
+
+// workload reads one workload, and fills in the defaults of its tool and mode.
+func (r *reader) workload(f fields, common *Placement) Workload {
+	var w Workload
+	if v, ok := r.required(f, "name", "name: rr-1k"); ok {
+		w.Name, _ = r.text(v.value, "name", "rr-1k")
+	}
+	w.Question = r.question(f)
+	can, known := r.capability(f)
+	if known {
+		w.Tool, w.Mode, w.Protocol = can.tool, can.Mode, can.Protocol
+		r.check(f, func(c *checker) { can.checkTaken(c, w) })
+		maps.DeleteFunc(f.named, func(key string, _ field) bool { return can.ignores(key) })
+	} else {
+		can = r.tools.widest()
+	}
+	w.Read(values{r, f}, can, false)
+	w.IP = r.ip(f)
+	r.offered(&w, f, can)
+	r.window(&w, f)
+	w.Background = r.background(w, f, common)
+	w.Placement = r.placed(w, f, common)
+	r.check(f, func(c *checker) {
+		w.checkName(c)
+		w.bounds(c)
+		can.check(c, w)
+		w.Placement.check(c.in("placement"))
+		w.checkBackground(c, r.tools)
+	})
+	if r.faulty[f.named["ip"].value] {
+		w.IP = IPv4 // carried has nothing to add
+	}
+	return w
+}
+
+// capability finds the capability that tool, mode and protocol name together. Without mode or protocol, it is the
+// tool's first.
+func (r *reader) capability(f fields) (can capability, ok bool) {
+	var w Workload
+	if v, ok := r.required(f, "tool", "tool: native"); ok {
+		w.Tool = r.scalar(v.value, "tool", r.tools.Names()[0])
+	}
+	for key, into := range map[string]*string{"mode": &w.Mode, "protocol": &w.Protocol} {
+		if v, ok := r.optional(f, key); ok {
+			*into = r.scalar(v.value, key, r.tools.wordsOf(key)[0])
+		}
+	}
+	r.check(f, func(c *checker) { can, ok = r.tools.capability(c, w) })
+	return can, ok
+}
+
+// window reads the duration. Steps give it too.
+func (r *reader) window(w *Workload, f fields) {
+	w.Duration = defaultWindow
+	if v, given := f.named["duration"]; given && len(w.Steps) > 0 {
+		r.wrong(v.key, "leave it out", "the steps say how long the workload takes")
+		delete(f.named, "duration")
+	}
+	if len(w.Steps) > 0 {
+		w.Duration = stepsDuration(w.Steps)
+	}
+	if v, ok := r.optional(f, "duration"); ok {
+		w.Duration, _ = quantity(r, v.value, "duration", FormatDuration(defaultWindow), ParseDuration)
+	}
+}
+
+// Limits of the warm-up and window of a workload with a background, together. The background is measured in intervals
+// of 100 ms and needs several of them.
+const (
+	// backgroundWarmup is how long a background runs before its workload starts. At first its congestion control sends
+	// more than the path holds, and it takes a while to recover.
+	backgroundWarmup = time.Second
+
+	minBeside = 300 * time.Millisecond
+	maxBeside = 23 * time.Hour
+)
+
+// background reads the background of a workload. It gives nil if there is none or if it is wrong.
+func (r *reader) background(beside Workload, f fields, common *Placement) *Workload {
+	v, ok := r.optional(f, "background")
+	if !ok {
+		return nil
+	}
+	inner, ok := r.fields(v.value, v.key, "the background", backgroundKeys())
+	if !ok {
+		return nil
+	}
+	can, _ := r.tools.beside()
+	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
+	for key, into := range map[string]*string{"tool": &w.Tool, "mode": &w.Mode, "protocol": &w.Protocol} {
+		if given, ok := r.optional(inner, key); ok {
+			*into = r.scalar(given.value, key, *into)
+		}
+	}
+	w.Read(values{r, inner}, can, true)
+	w.Warmup = backgroundWarmup
+	w.Placement = r.placed(w, inner, common)
+	return &w
+}
+
+// offered reads the offered rate, and the steps.
+func (r *reader) offered(w *Workload, f fields, can capability) {
+	switch {
+	case can.Mode == Load:
+		r.load(w, f)
+	case can.Mode == Messages:
+		v, ok := r.optional(f, "rate")
+		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != maxRateWord) {
+			w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
+		}
+	case can.Rate.Unit == BitRate:
+		w.Rate = defaultDatagrams
+		if v, ok := r.optional(f, "rate"); ok {
+			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
+		}
+	}
+}
+
+// load reads the offered rate, or the steps instead of it.
+func (r *reader) load(w *Workload, f fields) {
+	rate, ok := f.named["rate"]
+	if f.named["steps"].key == nil {
+		rate, ok = r.required(f, "rate", "rate: 10000/s")
+	} else if steps, ok := r.optional(f, "steps"); ok {
+		w.Steps = r.steps(steps)
+	}
+	if ok {
+		w.OfferedRate, _ = quantity(r, rate.value, "rate", "10000/s", ParsePerSecond)
+	}
+}
+
+// steps reads the list of rates that follow each other.
+func (r *reader) steps(v field) []Step {
+	if !r.isSequence(v.value, "steps", stepsExample) {
+		return nil
+	}
+	var steps []Step
+	for _, n := range v.value.Content {
+		var s Step
+		if f, ok := r.fields(n, n, "the step", stepKeys()); ok {
+			s = r.step(f)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func (r *reader) step(f fields) Step {
+	var s Step
+	if v, ok := r.required(f, "rate", "rate: 1000/s"); ok {
+		s.Rate, _ = quantity(r, v.value, "rate", "1000/s", ParsePerSecond)
+	}
+	if v, ok := r.required(f, "for", "for: 1s"); ok {
+		s.For, _ = quantity(r, v.value, "for", FormatDuration(time.Second), ParseDuration)
+	}
+	return s
+}
+
+// placed gives the placement of a workload: its own, else the experiment's, else the default of its mode.
+func (r *reader) placed(w Workload, f fields, common *Placement) Placement {
+	if own := r.placement(f); own != nil {
+		return *own
+	}
+	if common != nil {
+		return *common
+	}
+	return r.defaultPlacement(w)
+}
+
+// defaultPlacement is shared if one request at a time is under way, and split for bulk data and if both sides use a CPU
+// all the time. It is split for all workloads if an arm has hosts: different machines share no CPU, and a workload has
+// the same placement in all arms.
+func (r *reader) defaultPlacement(w Workload) Placement {
+	switch {
+	case r.known.used:
+		return Placement{Kind: PlacementSplit}
+	case w.Mode == Stream, w.Mode == Messages, w.Mode == Load, w.Wait == WaitSpin:
+		return Placement{Kind: PlacementSplit}
+	}
+	return Placement{Kind: PlacementShared}
+}
+
+// placement reads shared, split, free, or {client: [0], server: [1]}. It gives nil if there is none or if it is wrong.
+func (r *reader) placement(f fields) *Placement {
+	v, ok := r.optional(f, "placement")
+	if !ok {
+		return nil
+	}
+	if v.value.Kind != yaml.MappingNode {
+		return &Placement{Kind: r.scalar(v.value, "placement", PlacementShared)}
+	}
+	inner, ok := r.fields(v.value, v.key, "placement", placementKeys())
+	if !ok {
+		return nil
+	}
+	return &Placement{Kind: PlacementExplicit, Client: r.cpus(inner, "client"), Server: r.cpus(inner, "server")}
+}
+
+// cpus reads a list of CPU numbers.
+func (r *reader) cpus(f fields, side string) []int {
+	v, ok := r.required(f, side, cpusExample(side))
+	if !ok || !r.isSequence(v.value, side, cpusExample(side)) {
+		return nil
+	}
+	cpus := make([]int, len(v.value.Content))
+	for i, n := range v.value.Content {
+		cpus[i], _ = r.whole(n, cpuNumber, cpuNumbers())
+	}
+	return cpus
+}
+
+// leastIPv6 is the smallest MTU in bytes with which a link carries IPv6 (RFC 8200, section 5).
+const leastIPv6 = 1280
+
+// ip reads the version of IP.
+func (r *reader) ip(f fields) int {
+	v, ok := r.optional(f, "ip")
+	if !ok || !r.isScalar(v.value, "ip", "6") {
+		return IPv4
+	}
+	version, err := strconv.Atoi(v.value.Value)
+	if err != nil || v.value.ShortTag() != "!!int" {
+		r.wrong(v.value, ipVersions, "ip must be a plain whole number, not %s", quote(v.value.Value))
+		return IPv4
+	}
+	return version
+}
+
+// carried checks that every arm can carry the workload's version of IP.
+func (r *reader) carried(w Workload, f fields, arms []Arm) {
+	v, given := f.named["ip"]
+	if !given || w.IP != IPv6 {
+		return
+	}
+	for _, a := range arms {
+		if a.Lab == nil {
+			continue
+		}
+		least := leastIPv6
+		if a.Lab.has(VTEP) {
+			least += vxlanBytes
+		}
+		if a.Lab.MTU < least {
+			r.wrong(v.value, fmt.Sprintf("give it an mtu of %d or more, or leave ip out", least),
+				"arm %s has an mtu of %d, which is too small for IPv6", quote(a.Name), a.Lab.MTU)
+		}
+	}
+}
+
+// oneCPU reports a workload that asks for one CPU for client and server in an arm whose hosts are different machines,
+// as far as the file shows.
+func (r *reader) oneCPU(w Workload, f fields, a Arm) {
+	if !a.hasHosts() && a.Kubernetes == nil || r.known.oneMachine(a) {
+		return
+	}
+	at := func(path ...string) *yaml.Node {
+		if own, there := f.find(path); there {
+			return own.value
+		}
+		return r.commonPlacement
+	}
+	if w.Placement.Kind == PlacementShared {
+		r.notShared(at("placement"), a)
+	}
+	if w.Background != nil && w.Background.Placement.Kind == PlacementShared {
+		r.notShared(at("background", "placement"), a)
+	}
+}
+
+// notShared reports placement shared in an arm with two machines. A place in the file is reported for one arm only.
+func (r *reader) notShared(at *yaml.Node, a Arm) {
+	if at == nil || r.moved == nil && r.reported[at] {
+		return
+	}
+	r.reported[at] = true
+	hint, has := "write split, or if both are one machine, for example {client: [0], server: [0]}", "different hosts"
+	if a.Kubernetes != nil && a.Kubernetes.Nodes != "" {
+		hint, has = "write split, or nodes: same in the arm", "pods on different nodes"
+	}
+	r.wrong(at, hint, "shared is one CPU for client and server, and arm %s has %s", quote(a.Name), has)
+}
+
+// unanswered reports a workload that an arm cannot measure. A place in the file is reported for one arm only.
+func (r *reader) unanswered(w Workload, f fields, a Arm) {
+	if at := f.named["tool"].value; !r.reported[at] {
+		before := r.count()
+		r.check(f, func(c *checker) { a.checkAnswered(c, w) })
+		r.reported[at] = r.count() > before
+	}
+}
