@@ -148,6 +148,14 @@ func (l *Lab) check(c *checker) {
 	}
 }
 
+// leastIPv6 is the smallest MTU in bytes with which a lab's path carries IPv6 (RFC 8200, section 5).
+func (l *Lab) leastIPv6() int {
+	if l.has(VTEP) {
+		return 1280 + vxlanBytes
+	}
+	return 1280
+}
+
 func (l *Lab) numbers() []numberKey { return []numberKey{{"mtu", &l.MTU, Range{minMTU, maxMTU}}} }
 
 // limits checks a path without regard to the places of its elements, and the MTU. It says whether the elements are

@@ -160,6 +160,14 @@ func (p *Pod) check(c *checker, what string, tools Tools) {
 	}
 }
 
+// selectedSystem is the known operating system for which a nodeSelector asks; empty for none.
+func (p *Pod) selectedSystem() string {
+	if selected := p.NodeSelector[osLabel]; slices.Contains(podSystems(), selected) {
+		return selected
+	}
+	return ""
+}
+
 // checkSystem checks the operating system of a pod, which its nodeSelector can say too, and that it has an image.
 func (p *Pod) checkSystem(c *checker, what string) {
 	known := c.word(value("os"), "os", p.OS, podSystems())

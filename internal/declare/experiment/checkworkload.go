@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // bounds checks that a workload's lists are not too long. Whoever reads a run relies on it.
@@ -36,6 +37,17 @@ func (w Workload) check(c *checker, tools Tools) {
 		return
 	}
 	can.checkTaken(c, w)
+	w.checkAs(c, can, tools)
+}
+
+// checkRead checks a workload that was read for a capability, with the keys that it takes.
+func (w Workload) checkRead(c *checker, can capability, tools Tools) {
+	w.checkName(c)
+	w.bounds(c)
+	w.checkAs(c, can, tools)
+}
+
+func (w Workload) checkAs(c *checker, can capability, tools Tools) {
 	can.check(c, w)
 	w.Placement.check(c.in("placement"))
 	w.checkBackground(c, tools)
@@ -209,6 +221,17 @@ func (t Tools) ofIPv6() []string {
 	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 != "" })
 	return distinct(all, func(c capability) string { return c.tool })
 }
+
+// Limits of the warm-up and window of a workload with a background, together. The background is measured in intervals
+// of 100 ms and needs several of them.
+const (
+	// backgroundWarmup is how long a background runs before its workload starts. At first its congestion control sends
+	// more than the path holds, and it takes a while to recover.
+	backgroundWarmup = time.Second
+
+	minBeside = 300 * time.Millisecond
+	maxBeside = 23 * time.Hour
+)
 
 // checkBackground checks that a workload can have its background.
 func (w Workload) checkBackground(c *checker, tools Tools) {

@@ -13,9 +13,8 @@ import (
 
 // The limits of what an arm expects.
 const (
-	maxFacts       = 50
-	maxExpectText  = 200     // characters of a text or of a path
-	maxExpectWhole = 1 << 53 // whole numbers up to this are exact in JSON
+	maxFacts      = 50
+	maxExpectText = 200 // characters of a text or of a path
 )
 
 func unprovedWords() []string { return []string{UnprovedKeep, UnprovedDrop} }
@@ -72,7 +71,7 @@ func (a Arm) checkContradictions(c *checker, oneMachine bool) {
 		same, first := value(pair[0])
 		apart, second := value(pair[1])
 		if first && second && same == apart {
-			c.wrong(atKey("expect", later(pair)), keepOne, "%s and %s cannot both be %t", pair[0], pair[1], same)
+			c.wrong(atKey("expect", later(pair)), "keep one of them", "%s and %s cannot both be %t", pair[0], pair[1], same)
 			return
 		}
 	}

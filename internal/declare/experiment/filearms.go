@@ -32,11 +32,12 @@ func (r *reader) arms(f fields) []parsedArm {
 
 func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}}
+	what := "arm " + quote(key.Value)
 	if isNull(value) {
 		r.check(fields{at: key}, a.checkWays)
 		return a
 	}
-	f, ok := r.fields(value, key, a.what(), armKeys())
+	f, ok := r.fields(value, key, what, armKeys())
 	if !ok {
 		return a
 	}
@@ -83,7 +84,7 @@ func (r *reader) lab(lab field) *Lab {
 	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
 		l.Path = r.path(path.value)
 	}
-	r.numbers(f, l.numbers())
+	f.numbers(l.numbers())
 	return l
 }
 
@@ -135,16 +136,10 @@ func (r *reader) parameters(e *Element, element field) {
 	if !ok {
 		return
 	}
-	r.numbers(f, e.numbers())
-	if v, ok := r.optional(f, "delay"); ok {
-		e.Delay, _ = quantity(r, v.value, "delay", "50us", parseDelay)
-	}
-	if v, ok := r.optional(f, "rate"); ok {
-		e.Rate, _ = quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
-	}
-	if v, ok := r.optional(f, "loss"); ok {
-		e.Loss, _ = quantity(r, v.value, "loss", "1%", ParseRatio)
-	}
+	f.numbers(e.numbers())
+	Quantity(f, "delay", "50us", parseDelay, &e.Delay)
+	Quantity(f, "rate", "1Gbit/s", ParseRate, &e.Rate)
+	Quantity(f, "loss", "1%", ParseRatio, &e.Loss)
 }
 
 // layers reads declared layers.

@@ -96,7 +96,7 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 		}
 		return n.Value == "true", true
 	case "!!int":
-		limits := Range{-maxExpectWhole, maxExpectWhole}
+		limits := Range{Min: -1 << 53, Max: 1 << 53} // up to this, whole numbers are exact in JSON
 		is, ok := r.whole(n, what, limits)
 		if ok && !limits.holds(is) {
 			r.wrong(n, limits.hint(), "%s cannot be %d", what, is)

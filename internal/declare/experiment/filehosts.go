@@ -115,28 +115,24 @@ func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec
 
 // host reads one host.
 func (r *reader) host(key, value *yaml.Node) HostSpec {
-	h := HostSpec{Name: key.Value}
+	h, what := HostSpec{Name: key.Value}, "host "+quote(key.Value)
 	if value.Kind != yaml.MappingNode {
 		// The message has no value: it can be a join string.
 		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}}, {local: {}} or {provisioned: true}",
-			"%s does not say how it is reached", h.what())
+			"%s does not say how it is reached", what)
 		return h
 	}
-	f, ok := r.fields(value, key, h.what(), hostKeys())
+	f, ok := r.fields(value, key, what, hostKeys())
 	if !ok {
 		return h
 	}
 	r.reached(&h, f)
-	r.texts(f, h.texts())
+	f.texts(h.texts())
 	for key, into := range map[string]*bool{"sudo": &h.Sudo, "nat": &h.NAT} {
-		if v, ok := r.optional(f, key); ok {
-			*into = r.truth(v.value, key)
-		}
+		f.Truth(key, into)
 	}
-	r.numbers(f, portKey(&h.Port))
-	if v, ok := r.optional(f, "silence"); ok {
-		h.Silence, _ = quantity(r, v.value, "silence", "60s", ParseDuration)
-	}
+	f.numbers(portKey(&h.Port))
+	Quantity(f, "silence", "60s", ParseDuration, &h.Silence)
 	h.Tools = r.hostTools(f)
 	r.check(f, func(c *checker) { h.check(c, r.tools) })
 	return h

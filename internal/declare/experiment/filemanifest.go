@@ -38,12 +38,12 @@ func (r *reader) manifest(f fields, part string) json.RawMessage {
 	if !ok || len(v.value.Content) == 0 && part != "resources" {
 		return nil
 	}
-	text := written(value)
-	if len(text) > maxManifest {
+	text, err := json.Marshal(value)
+	if err != nil || len(text) > maxManifest {
 		r.wrong(v.key, "at most "+FormatSize(maxManifest), "%s has %d bytes as JSON", part, len(text))
 		return nil
 	}
-	return json.RawMessage(text)
+	return text
 }
 
 func (r *reader) affinity(v field) {
@@ -73,7 +73,7 @@ func (r *reader) resources(v field) {
 			if !r.isKey(name) {
 				continue
 			}
-			r.check(f, func(c *checker) { c.refuse(atKey(key, name.Value), checkQualified(name.Value)) })
+			r.refuse(name, key, checkQualified(name.Value))
 			if r.isScalar(value, name.Value, "500m") {
 				r.refuse(value, name.Value, checkAmount(value.Value))
 			}

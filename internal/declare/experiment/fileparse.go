@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/check"
 )
 
 // Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only; tools
@@ -45,12 +47,8 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 		e.Workloads = append(e.Workloads, w.Workload)
 	}
 	e.Schedule = r.schedule(f, len(e.Arms))
-	if v, ok := r.optional(f, "asked_about"); ok {
-		e.AskedAbout, _ = r.text(v.value, "asked_about", "the name of an arm")
-	}
-	if v, ok := r.optional(f, "additive_within"); ok {
-		e.AdditiveWithin, _ = quantity(r, v.value, "additive_within", "5%", ParseRatio)
-	}
+	f.Text("asked_about", "the name of an arm", &e.AskedAbout)
+	Quantity(f, "additive_within", "5%", ParseRatio, &e.AdditiveWithin)
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
 	e.AskProviders = r.askProviders(f)
@@ -73,7 +71,7 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 	}
 	r.check(f, func(c *checker) { undeclaredLayers(c, arms) })
 	deriveLayers(arms)
-	if d := design(arms); len(d.Layers) > maxLayers {
+	if d := (&Experiment{Arms: arms}).Design(); len(d.Layers) > maxLayers {
 		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(maxLayers))
 	} else {
 		r.check(f, func(c *checker) { separable(c, d) })
@@ -104,24 +102,18 @@ func (r *reader) experimentName(f fields) string {
 }
 
 func (r *reader) question(f fields) string {
-	v, ok := r.optional(f, "question")
-	if !ok {
-		return ""
-	}
-	question, _ := r.text(v.value, "question", "What does a router add?")
+	var question string
+	f.Text("question", "What does a router add?", &question)
 	return strings.TrimSpace(question)
 }
 
 // baseline reads the name of the arm that the others are compared with: by default the first.
 func (r *reader) baseline(f fields, arms []parsedArm) string {
-	if v, ok := r.optional(f, "baseline"); ok {
-		name, _ := r.text(v.value, "baseline", "the name of an arm")
-		return name
+	var name string
+	if !f.Text("baseline", "the name of an arm", &name) && len(arms) > 0 {
+		name = arms[0].Name
 	}
-	if len(arms) == 0 {
-		return ""
-	}
-	return arms[0].Name
+	return name
 }
 
 // schedule reads how often everything is run. One deployment is what a file has that says nothing.
@@ -135,7 +127,7 @@ func (r *reader) schedule(f fields, arms int) Schedule {
 	if !ok {
 		return s
 	}
-	r.numbers(inner, s.numbers())
+	inner.numbers(s.numbers())
 	if v, ok := r.optional(inner, "seed"); ok {
 		s.Seed = r.seed(v.value)
 	}
@@ -207,7 +199,7 @@ func (r *reader) askProviders(f fields) (clouds []string) {
 		return nil
 	}
 	for _, n := range v.value.Content {
-		clouds = append(clouds, r.scalar(n, "value of ask_providers", providerWords()[0]))
+		clouds = append(clouds, r.scalar(n, "value of ask_providers", check.CloudAWS))
 	}
 	return clouds
 }

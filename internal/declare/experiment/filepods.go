@@ -1,7 +1,7 @@
 package experiment
 
 import (
-	"slices"
+	"cmp"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -14,19 +14,19 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 		return k
 	}
 	before := r.count()
-	r.texts(f, k.texts())
+	f.texts(k.texts())
 	k.Client = r.podOf(arm, f, "client")
 	k.Server = r.podOf(arm, f, "server")
 	if k.Client != nil && k.Server != nil {
 		k.Nodes = NodesDifferent
 	}
-	r.words(f, k.words())
+	for _, w := range k.words() {
+		f.Word(w.name, w.known[0], w.into)
+	}
 	if v, ok := r.optional(f, "service"); ok {
 		k.Service = r.service(v, f.what)
 	}
-	if v, ok := r.optional(f, "ready"); ok {
-		k.Ready, _ = quantity(r, v.value, "ready", "2m", ParseDuration)
-	}
+	Quantity(f, "ready", "2m", ParseDuration, &k.Ready)
 	r.check(f, func(c *checker) { k.check(c, arm.what, r.tools) })
 	if r.count() == before && len(f.suspected) == 0 {
 		r.check(f, func(c *checker) { k.checkTogether(c, arm.what) })
@@ -41,7 +41,7 @@ func (r *reader) service(v field, of string) *ServiceOptions {
 		return nil
 	}
 	s := &ServiceOptions{Annotations: r.labels(f, "annotations", "networking.gke.io/load-balancer-type: Internal")}
-	r.texts(f, s.texts())
+	f.texts(s.texts())
 	if s.Annotations == nil && s.LoadBalancerClass == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *reader) podOf(arm, f fields, side string) *Pod {
 
 // pod reads what a side says.
 func (r *reader) pod(p *Pod, f fields) {
-	r.texts(f, p.texts())
+	f.texts(p.texts())
 	p.NodeSelector = r.labels(f, "nodeSelector", "pool: fast")
 	p.Labels = r.labels(f, "labels", "team: network")
 	p.Annotations = r.labels(f, "annotations", "sidecar.istio.io/inject: \"false\"")
@@ -81,17 +81,11 @@ func (r *reader) pod(p *Pod, f fields) {
 	p.Resources = r.manifest(f, "resources")
 	p.SecurityContext = r.manifest(f, "securityContext")
 	p.ImagePullSecrets = r.pullSecrets(f)
-	if v, ok := r.optional(f, "hostNetwork"); ok {
-		p.HostNetwork = r.truth(v.value, "hostNetwork")
-	}
-	r.numbers(f, portKey(&p.Port))
+	f.Truth("hostNetwork", &p.HostNetwork)
+	f.numbers(portKey(&p.Port))
 	p.Tools = r.hostTools(f)
-	if selected := p.NodeSelector[osLabel]; slices.Contains(podSystems(), selected) {
-		p.OS = selected
-	}
-	if v, ok := r.optional(f, "os"); ok {
-		p.OS = r.scalar(v.value, "os", PodLinux)
-	}
+	p.OS = cmp.Or(p.selectedSystem(), p.OS)
+	f.Word("os", PodLinux, &p.OS)
 }
 
 // labels reads a mapping of texts.

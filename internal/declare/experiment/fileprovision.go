@@ -4,12 +4,20 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 )
 
 // reservedVariables is how names of variables begin that nearfar itself gives to modules.
 const reservedVariables = "nearfar_"
+
+// Limits and defaults of provision, which only a file has.
+const (
+	maxModuleVariables = 100
+	defaultTTL         = 4 * time.Hour
+	defaultRetryWait   = time.Minute
+)
 
 // provision reads how machines are made; nil without that.
 func (r *reader) provision(f fields) *Provision {
@@ -26,9 +34,7 @@ func (r *reader) provision(f fields) *Provision {
 	if one, ok := r.optional(inner, "variables"); ok {
 		p.Variables = r.moduleVariables(one, "variables")
 	}
-	if one, ok := r.optional(inner, "ttl"); ok {
-		p.TTL, _ = quantity(r, one.value, "ttl", "4h", ParseDuration)
-	}
+	Quantity(inner, "ttl", "4h", ParseDuration, &p.TTL)
 	if one, ok := r.optional(inner, "retry"); ok {
 		p.Retry = r.retry(one)
 	}
@@ -89,10 +95,8 @@ func (r *reader) retry(v field) Retry {
 		}
 	}
 	t.Attempts = 1 + len(t.Variables)
-	if one, ok := r.optional(inner, "wait"); ok {
-		t.Wait, _ = quantity(r, one.value, "wait", "1m", ParseDuration)
-	}
-	r.numbers(inner, t.numbers())
+	Quantity(inner, "wait", "1m", ParseDuration, &t.Wait)
+	inner.numbers(t.numbers())
 	return t
 }
 

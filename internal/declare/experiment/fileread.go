@@ -13,38 +13,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// texts reads texts.
-func (r *reader) texts(f fields, keys []textKey) {
-	for _, k := range keys {
-		v, ok := r.optional(f, k.name)
-		switch {
-		case !ok:
-		case k.plain:
-			*k.into = r.scalar(v.value, k.name, k.example)
-		default:
-			*k.into, _ = r.text(v.value, k.name, k.example)
-		}
-	}
-}
-
-// numbers reads whole numbers.
-func (r *reader) numbers(f fields, keys []numberKey) {
-	for _, k := range keys {
-		if v, ok := r.optional(f, k.name); ok {
-			*k.into, _ = r.whole(v.value, k.name, k.limits)
-		}
-	}
-}
-
-// words reads words.
-func (r *reader) words(f fields, keys []wordKey) {
-	for _, k := range keys {
-		if v, ok := r.optional(f, k.name); ok {
-			*k.into = r.scalar(v.value, k.name, k.known[0])
-		}
-	}
-}
-
 // reader reads the nodes of one file and collects its mistakes.
 type reader struct {
 	source   source
@@ -109,8 +77,10 @@ func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
 // field is a key of a mapping and its value.
 type field struct{ key, value *yaml.Node }
 
-// fields are the keys and values of one mapping.
+// fields are the keys and values of one mapping. They are the Values of
+// keys, and the Text of rules.
 type fields struct {
+	reader *reader
 	// at is where a missing field is reported.
 	at *yaml.Node
 	// what names the mapping in messages: "the workload".
@@ -123,7 +93,7 @@ type fields struct {
 // fields reads a mapping whose keys must be among the known ones, each at most once. If the node is no mapping, it
 // reports that, and the second result is false.
 func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, bool) {
-	f := fields{at: at, what: what, named: make(map[string]field), suspected: make(map[string]bool)}
+	f := fields{reader: r, at: at, what: what, named: make(map[string]field), suspected: make(map[string]bool)}
 	if !r.isMapping(n, what) {
 		return f, false
 	}
@@ -173,6 +143,69 @@ func (r *reader) required(f fields, name, example string) (field, bool) {
 		there = false
 	}
 	return found, there
+}
+
+// Whole reads a whole number.
+func (f fields) Whole(key string, limits Range, into *int) (given bool) {
+	v, given := f.reader.optional(f, key)
+	if given {
+		*into, _ = f.reader.whole(v.value, key, limits)
+	}
+	return given
+}
+
+// Truth reads true or false.
+func (f fields) Truth(key string, into *bool) (given bool) {
+	v, given := f.reader.optional(f, key)
+	if given {
+		*into = f.reader.truth(v.value, key)
+	}
+	return given
+}
+
+// Word reads a single value as it is written.
+func (f fields) Word(key, example string, into *string) (given bool) {
+	v, given := f.reader.optional(f, key)
+	if given {
+		*into = f.reader.scalar(v.value, key, example)
+	}
+	return given
+}
+
+// Text reads a value that must be text.
+func (f fields) Text(key, example string, into *string) (given bool) {
+	v, given := f.reader.optional(f, key)
+	if given {
+		*into, _ = f.reader.text(v.value, key, example)
+	}
+	return given
+}
+
+// Parsed reads a single value with a function, whose error says what is wrong with it.
+func (f fields) Parsed(key, example string, parse func(text string) error) (given bool) {
+	v, given := f.reader.optional(f, key)
+	if given && f.reader.isScalar(v.value, key, example) {
+		f.reader.refuse(v.value, key, parse(v.value.Value))
+	}
+	return given
+}
+
+// texts reads keys that have texts.
+func (f fields) texts(keys []textKey) {
+	for _, k := range keys {
+		if k.plain {
+			f.Word(k.name, k.example, k.into)
+		} else {
+			f.Text(k.name, k.example, k.into)
+		}
+	}
+}
+
+// numbers reads keys that have whole numbers.
+func (f fields) numbers(keys []numberKey) {
+	for _, k := range keys {
+		f.Whole(k.name, k.limits, k.into)
+	}
 }
 
 // pairs gives the keys and values of a mapping in their order.
@@ -297,17 +330,6 @@ func (r *reader) truth(n *yaml.Node, what string) bool {
 		r.wrong(n, "write true or false", "%s cannot be %s", what, quote(n.Value))
 	}
 	return n.Value == "true"
-}
-
-// quantity reads a value with a unit, with one of the Parse functions.
-func quantity[T any](r *reader, n *yaml.Node, what, example string, parse func(string) (T, error)) (T, bool) {
-	var zero T
-	if !r.isScalar(n, what, example) {
-		return zero, false
-	}
-	value, err := parse(n.Value)
-	r.refuse(n, what, err)
-	return value, err == nil
 }
 
 // refuse reports the error of a check of a single value, if there is one.

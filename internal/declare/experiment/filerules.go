@@ -10,8 +10,8 @@ import (
 // a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
 // default is not wrong by itself.
 func (r *reader) check(f fields, rules func(c *checker)) {
-	part := textPart{r, f}
-	found := slices.DeleteFunc(findings(part, rules), func(one finding) bool { return !part.Sound(one.spot) })
+	f.reader = r
+	found := slices.DeleteFunc(findings(f, rules), func(one finding) bool { return !f.Sound(one.spot) })
 	for _, inFile := range []bool{true, false} {
 		for _, one := range found {
 			at, there := f.find(one.path)
@@ -27,33 +27,27 @@ func (r *reader) check(f fields, rules func(c *checker)) {
 	}
 }
 
-// A textPart is the part of the file that rules are applied to.
-type textPart struct {
-	reader *reader
-	fields fields
-}
-
 // Given says that the file has a node at a path.
-func (p textPart) Given(path []string) bool {
-	_, there := p.fields.find(path)
+func (f fields) Given(path []string) bool {
+	_, there := f.find(path)
 	return there
 }
 
 // Misspelt says that an unknown key probably stands for this one.
-func (p textPart) Misspelt(key string) bool { return p.fields.suspected[key] }
+func (f fields) Misspelt(key string) bool { return f.suspected[key] }
 
 // Sound says that the nodes on the way to a spot have no mistakes.
-func (p textPart) Sound(s spot) bool {
+func (f fields) Sound(s spot) bool {
 	if len(s.path) == 0 {
 		return true
 	}
-	if _, there := p.fields.named[s.path[0]]; !there && p.fields.suspected[s.path[0]] {
+	if _, there := f.named[s.path[0]]; !there && f.suspected[s.path[0]] {
 		return false
 	}
 	for end := 1; end <= len(s.path); end++ {
-		at, there := p.fields.find(s.path[:end])
+		at, there := f.find(s.path[:end])
 		inValue := end < len(s.path) || !s.atKey
-		if r := p.reader; there && (r.faulty[at.key] || inValue && (r.faulty[at.value] || r.unset[at.value])) {
+		if r := f.reader; there && (r.faulty[at.key] || inValue && (r.faulty[at.value] || r.unset[at.value])) {
 			return false
 		}
 	}

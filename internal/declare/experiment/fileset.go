@@ -97,11 +97,11 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 
 // settable reports keys that an arm cannot set.
 func (r *reader) settable(f fields, key string) bool {
-	if k := keyOf(key); k.fixed != settable {
-		r.wrong(f.named[key].key, whyFixed(k), "%s cannot change %s", f.what, key)
-		return false
+	why := whyFixed(key)
+	if why != "" {
+		r.wrong(f.named[key].key, why, "%s cannot change %s", f.what, key)
 	}
-	return true
+	return why == ""
 }
 
 // apply derives the workloads of an arm. Each is read again with the values that the arm sets, and so checked like any
@@ -186,7 +186,7 @@ func (r *reader) overridden(
 		mark(v.value, own)
 	}
 	again := *r
-	again.mistakes, again.faulty = nil, map[*yaml.Node]bool{}
+	again.mistakes, again.faulty, merged.reader = nil, map[*yaml.Node]bool{}, &again
 	again.moved = &moved{
 		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
 	}

@@ -53,19 +53,13 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	} else {
 		can = r.tools.widest()
 	}
-	w.Read(values{r, f}, can, false)
+	w.Read(f, can, false)
 	w.IP = r.ip(f)
 	r.offered(&w, f, can)
 	r.window(&w, f)
 	w.Background = r.background(w, f, common)
 	w.Placement = r.placed(w, f, common)
-	r.check(f, func(c *checker) {
-		w.checkName(c)
-		w.bounds(c)
-		can.check(c, w)
-		w.Placement.check(c.in("placement"))
-		w.checkBackground(c, r.tools)
-	})
+	r.check(f, func(c *checker) { w.checkRead(c, can, r.tools) })
 	if r.faulty[f.named["ip"].value] {
 		w.IP = IPv4 // carried has nothing to add
 	}
@@ -80,9 +74,7 @@ func (r *reader) capability(f fields) (can capability, ok bool) {
 		w.Tool = r.scalar(v.value, "tool", r.tools.Names()[0])
 	}
 	for key, into := range map[string]*string{"mode": &w.Mode, "protocol": &w.Protocol} {
-		if v, ok := r.optional(f, key); ok {
-			*into = r.scalar(v.value, key, r.tools.wordsOf(key)[0])
-		}
+		f.Word(key, r.tools.wordsOf(key)[0], into)
 	}
 	r.check(f, func(c *checker) { can, ok = r.tools.capability(c, w) })
 	return can, ok
@@ -98,21 +90,8 @@ func (r *reader) window(w *Workload, f fields) {
 	if len(w.Steps) > 0 {
 		w.Duration = stepsDuration(w.Steps)
 	}
-	if v, ok := r.optional(f, "duration"); ok {
-		w.Duration, _ = quantity(r, v.value, "duration", FormatDuration(defaultWindow), ParseDuration)
-	}
+	Quantity(f, "duration", FormatDuration(defaultWindow), ParseDuration, &w.Duration)
 }
-
-// Limits of the warm-up and window of a workload with a background, together. The background is measured in intervals
-// of 100 ms and needs several of them.
-const (
-	// backgroundWarmup is how long a background runs before its workload starts. At first its congestion control sends
-	// more than the path holds, and it takes a while to recover.
-	backgroundWarmup = time.Second
-
-	minBeside = 300 * time.Millisecond
-	maxBeside = 23 * time.Hour
-)
 
 // background reads the background of a workload. It gives nil if there is none or if it is wrong.
 func (r *reader) background(beside Workload, f fields, common *Placement) *Workload {
@@ -127,12 +106,9 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	can, _ := r.tools.beside()
 	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
 	for key, into := range map[string]*string{"tool": &w.Tool, "mode": &w.Mode, "protocol": &w.Protocol} {
-		if given, ok := r.optional(inner, key); ok {
-			*into = r.scalar(given.value, key, *into)
-		}
+		inner.Word(key, *into, into)
 	}
-	w.Read(values{r, inner}, can, true)
-	w.Warmup = backgroundWarmup
+	w.Read(inner, can, true)
 	w.Placement = r.placed(w, inner, common)
 	return &w
 }
@@ -145,27 +121,24 @@ func (r *reader) offered(w *Workload, f fields, can capability) {
 	case can.Mode == Messages:
 		v, ok := r.optional(f, "rate")
 		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != maxRateWord) {
-			w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
+			Quantity(f, "rate", "10000/s, or max", ParsePerSecond, &w.OfferedRate)
 		}
 	case can.Rate.Unit == BitRate:
-		w.Rate = defaultDatagrams
-		if v, ok := r.optional(f, "rate"); ok {
-			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
-		}
+		w.Rate = 1e6 // bit/s, as iperf3 itself does
+		Quantity(f, "rate", "100Mbit/s", ParseRate, &w.Rate)
 	}
 }
 
 // load reads the offered rate, or the steps instead of it.
 func (r *reader) load(w *Workload, f fields) {
-	rate, ok := f.named["rate"]
 	if f.named["steps"].key == nil {
-		rate, ok = r.required(f, "rate", "rate: 10000/s")
+		if _, ok := r.required(f, "rate", "rate: 10000/s"); !ok {
+			return
+		}
 	} else if steps, ok := r.optional(f, "steps"); ok {
 		w.Steps = r.steps(steps)
 	}
-	if ok {
-		w.OfferedRate, _ = quantity(r, rate.value, "rate", "10000/s", ParsePerSecond)
-	}
+	Quantity(f, "rate", "10000/s", ParsePerSecond, &w.OfferedRate)
 }
 
 // steps reads the list of rates that follow each other.
@@ -186,11 +159,11 @@ func (r *reader) steps(v field) []Step {
 
 func (r *reader) step(f fields) Step {
 	var s Step
-	if v, ok := r.required(f, "rate", "rate: 1000/s"); ok {
-		s.Rate, _ = quantity(r, v.value, "rate", "1000/s", ParsePerSecond)
+	if _, ok := r.required(f, "rate", "rate: 1000/s"); ok {
+		Quantity(f, "rate", "1000/s", ParsePerSecond, &s.Rate)
 	}
-	if v, ok := r.required(f, "for", "for: 1s"); ok {
-		s.For, _ = quantity(r, v.value, "for", FormatDuration(time.Second), ParseDuration)
+	if _, ok := r.required(f, "for", "for: 1s"); ok {
+		Quantity(f, "for", FormatDuration(time.Second), ParseDuration, &s.For)
 	}
 	return s
 }
@@ -248,9 +221,6 @@ func (r *reader) cpus(f fields, side string) []int {
 	return cpus
 }
 
-// leastIPv6 is the smallest MTU in bytes with which a link carries IPv6 (RFC 8200, section 5).
-const leastIPv6 = 1280
-
 // ip reads the version of IP.
 func (r *reader) ip(f fields) int {
 	v, ok := r.optional(f, "ip")
@@ -275,11 +245,7 @@ func (r *reader) carried(w Workload, f fields, arms []Arm) {
 		if a.Lab == nil {
 			continue
 		}
-		least := leastIPv6
-		if a.Lab.has(VTEP) {
-			least += vxlanBytes
-		}
-		if a.Lab.MTU < least {
+		if least := a.Lab.leastIPv6(); a.Lab.MTU < least {
 			r.wrong(v.value, fmt.Sprintf("give it an mtu of %d or more, or leave ip out", least),
 				"arm %s has an mtu of %d, which is too small for IPv6", quote(a.Name), a.Lab.MTU)
 		}

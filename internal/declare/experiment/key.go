@@ -99,6 +99,20 @@ func backgroundKeys() []string { return namesOf(func(k key) bool { return k.besi
 // isTaken says whether the key has a meaning in a capability.
 func (k key) isTaken(c capability) bool { return k.taken == nil || k.taken(c) }
 
+// whyFixed says why an arm cannot set a key; empty if it can.
+func whyFixed(name string) string {
+	switch keyOf(name).fixed {
+	case settable:
+		return ""
+	case sameMeasure:
+		return "arms are compared within one workload, whose figures come from one tool in one mode; " +
+			"write a second workload"
+	case sameEnd, sameLength:
+		return "the trials of all arms take the same time; write a second workload"
+	}
+	return "it is the same in all arms; leave it out of set"
+}
+
 // ignores says that a key of a workload has no meaning in the capability.
 func (c capability) ignores(name string) bool {
 	k := keyOf(name)
@@ -113,25 +127,24 @@ func inKeys(name string) func(c capability) bool {
 // elsewhere is the read of a key that the reader reads on its own.
 func elsewhere(*Workload, Values, capability) {}
 
-// Values are what a mapping of the file has, by its keys. The reader reports what it cannot read, and gives the empty
-// value for it. Each last result says that the mapping has the key, with a value.
+// Values are what a mapping of the file has, by its keys. What cannot be read is reported. The result says that the
+// mapping has the key, with a value.
 type Values interface {
-	Whole(key string, limits Range) (is int, given bool)
-	Truth(key string) (is, given bool)
-	// Word gives a single value as it is written, and Text one that must be text.
-	Word(key, example string) (is string, given bool)
-	Text(key, example string) (is string, given bool)
+	Whole(key string, limits Range, into *int) (given bool)
+	Truth(key string, into *bool) (given bool)
+	// Word reads a single value as it is written, and Text one that must be text.
+	Word(key, example string, into *string) (given bool)
+	Text(key, example string, into *string) (given bool)
 	// Parsed gives a single value to a function, whose error says what is wrong with it.
 	Parsed(key, example string, parse func(text string) error) (given bool)
 }
 
-// readParsed reads a value with a unit, with one of the Parse functions.
-func readParsed[T any](in Values, key, example string, parse func(string) (T, error)) (is T, given bool) {
-	given = in.Parsed(key, example, func(text string) (err error) {
-		is, err = parse(text)
+// Quantity reads a value with a unit, with one of the Parse functions.
+func Quantity[T any](in Values, key, example string, parse func(string) (T, error), into *T) (given bool) {
+	return in.Parsed(key, example, func(text string) (err error) {
+		*into, err = parse(text)
 		return err
 	})
-	return is, given
 }
 
 // Read reads the keys of a workload or of a background, and sets the defaults, except for keys that the reader reads on
@@ -144,6 +157,9 @@ func (w *Workload) Read(in Values, can capability, background bool) {
 		if k.read != nil && (k.beside || !background) {
 			k.read(w, in, can)
 		}
+	}
+	if background {
+		w.Warmup = backgroundWarmup
 	}
 }
 
@@ -173,10 +189,10 @@ func always[T any](value T) func(Workload, capability) T {
 }
 
 // valued is a key whose value is a field of the workload, which is empty if nothing is said. usual is the value where
-// the file gives none, read reads one (empty if it is wrong), and text writes it.
+// the file gives none, read reads one, and text writes it.
 func valued[T comparable](
 	at func(w *Workload) *T, usual func(w Workload, c capability) T,
-	read func(in Values, c capability) (is T, given bool), text func(T) string, k key,
+	read func(in Values, c capability, into *T) (given bool), text func(T) string, k key,
 ) key {
 	var empty T
 	if k.taken == nil && !k.general {
@@ -187,9 +203,7 @@ func valued[T comparable](
 			if k.isTaken(can) {
 				*at(w) = usual(*w, can)
 			}
-			if is, given := read(in, can); given {
-				*at(w) = is
-			}
+			read(in, can, at(w))
 		}
 	}
 	if k.given == nil {
@@ -223,8 +237,8 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 			c.whole(value(k.name), k.name, is, limits)
 		}
 	}
-	return valued(at, always(usual), func(in Values, can capability) (int, bool) {
-		return in.Whole(k.name, k.within(can))
+	return valued(at, always(usual), func(in Values, can capability, into *int) bool {
+		return in.Whole(k.name, k.within(can), into)
 	}, func(is int) string {
 		if is == 0 {
 			return notSet
@@ -246,8 +260,8 @@ func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k
 				"%s cannot be %s", k.name, FormatSize(bytes))
 		}
 	}
-	return valued(at, usual, func(in Values, _ capability) (int, bool) {
-		return readParsed(in, k.name, "1024B", ParseSize)
+	return valued(at, usual, func(in Values, _ capability, into *int) bool {
+		return Quantity(in, k.name, "1024B", ParseSize, into)
 	}, sizeText, k)
 }
 
@@ -265,27 +279,27 @@ func span(
 		}
 	}
 	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
-	return valued(at, usual, func(in Values, _ capability) (time.Duration, bool) {
-		return readParsed(in, k.name, FormatDuration(example), ParseDuration)
+	return valued(at, usual, func(in Values, _ capability, into *time.Duration) bool {
+		return Quantity(in, k.name, FormatDuration(example), ParseDuration, into)
 	}, FormatDuration, k)
 }
 
 // words is a key whose value is one of some words, the first of which is the usual one.
 func words(at func(w *Workload) *string, known []string, k key) key {
-	k.shape = shaped(`"enum": ` + inJSON(known))
+	k.shape = shaped(`"enum": ` + written(known))
 	k.check = func(c *checker, _ capability, w Workload) {
 		if is := *at(&w); is != "" || c.given(k.name) {
 			c.word(value(k.name), k.name, is, known)
 		}
 	}
-	return valued(at, always(known[0]), func(in Values, _ capability) (string, bool) {
-		return in.Word(k.name, known[0])
+	return valued(at, always(known[0]), func(in Values, _ capability, into *string) bool {
+		return in.Word(k.name, known[0], into)
 	}, func(word string) string { return word }, k)
 }
 
 // onOff is a key that is true or false, which is the usual value.
 func onOff(at func(w *Workload) *bool, k key) key {
 	k.shape = shaped(`"type": "boolean", "default": false`)
-	return valued(at, always(false), func(in Values, _ capability) (bool, bool) { return in.Truth(k.name) },
+	return valued(at, always(false), func(in Values, _ capability, into *bool) bool { return in.Truth(k.name, into) },
 		strconv.FormatBool, k)
 }

@@ -77,13 +77,10 @@ func (e *Experiment) Provisioned() (names []string) {
 
 // Limits and defaults of provision.
 const (
-	maxModuleVariables = 100
-	maxChoices         = 50
-	defaultTTL         = 4 * time.Hour
-	minTTL             = time.Minute
-	maxTTL             = 30 * 24 * time.Hour
-	defaultRetryWait   = time.Minute
-	maxRetryWait       = 24 * time.Hour
+	maxChoices   = 50
+	minTTL       = time.Minute
+	maxTTL       = 30 * 24 * time.Hour
+	maxRetryWait = 24 * time.Hour
 )
 
 func provisionKeys() []string {

@@ -14,7 +14,7 @@ const (
 
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
-func readWait(in Values, _ capability) (string, bool) { return in.Word("wait", WaitBlock) }
+func readWait(in Values, _ capability, into *string) bool { return in.Word("wait", WaitBlock, into) }
 
 // checkWait checks that a tool can wait so.
 func checkWait(c *checker, can capability, w Workload) {
@@ -26,12 +26,18 @@ func checkWait(c *checker, can capability, w Workload) {
 	}
 }
 
-func readNoDelay(in Values, _ capability) (*bool, bool) {
-	on, given := in.Truth("nodelay")
-	return &on, given
+func readNoDelay(in Values, _ capability, into **bool) bool {
+	var on bool
+	given := in.Truth("nodelay", &on)
+	if given {
+		*into = &on
+	}
+	return given
 }
 
-func readCongestion(in Values, _ capability) (string, bool) { return in.Text("congestion", "cubic") }
+func readCongestion(in Values, _ capability, into *string) bool {
+	return in.Text("congestion", "cubic", into)
+}
 
 // checkCongestion checks the name of a congestion control. Which names exist depends on the hosts' kernels.
 func checkCongestion(c *checker, _ capability, w Workload) {

@@ -180,7 +180,7 @@ func allKeys() []key {
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, key{
 			name: "wait", apart: inSockets, defined: true, check: checkWait,
-			shape:  shaped(`"enum": ` + inJSON(waitWords())),
+			shape:  shaped(`"enum": ` + written(waitWords())),
 			taken:  func(c capability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
 			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
@@ -285,11 +285,10 @@ type Socket struct {
 
 // Defaults of a workload.
 const (
-	defaultWindow    = 2 * time.Second
-	defaultInterval  = 10 * time.Millisecond
-	defaultRequest   = 64  // bytes
-	stampsSize       = 16  // bytes of a response that the server's timestamps take
-	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
+	defaultWindow   = 2 * time.Second
+	defaultInterval = 10 * time.Millisecond
+	defaultRequest  = 64 // bytes
+	stampsSize      = 16 // bytes of a response that the server's timestamps take
 )
 
 const workloadsExample = "workloads: [{name: rr, tool: native}]"
