@@ -434,7 +434,7 @@ func (a *app) rejoin(e *experiment.Experiment, o runOptions) error {
 	if err != nil || o.dryRun {
 		return err
 	}
-	return e.Rejoin(tool.Declared(), in)
+	return experiment.Rejoin(e, tool.Declared(), in)
 }
 
 // measure runs the rest of the schedule, ends the run and prints the answer, also after an interrupt.

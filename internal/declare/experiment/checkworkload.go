@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -218,8 +217,12 @@ func checkIP(c *checker, can capability, w Workload) {
 
 // ofIPv6 lists the tools that support IPv6.
 func (t Tools) ofIPv6() []string {
-	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 != "" })
-	return distinct(all, func(c capability) string { return c.tool })
+	return t.distinct(func(c capability) string {
+		if c.OnlyIPv4 != "" {
+			return ""
+		}
+		return c.tool
+	})
 }
 
 // Limits of the warm-up and window of a workload with a background, together. The background is measured in intervals

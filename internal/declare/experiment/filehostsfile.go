@@ -65,7 +65,7 @@ func ParseWith(filename string, data []byte, tools Tools, in Inputs) (*Experimen
 // Rejoin gives the agent hosts of a recorded experiment their join strings, which are not recorded: from the hosts
 // file, or from the variable that held them. It takes nothing else from the hosts file. The errors never show a join
 // string.
-func (e *Experiment) Rejoin(tools Tools, in Inputs) error {
+func Rejoin(e *Experiment, tools Tools, in Inputs) error {
 	file := readHostsFile(in, tools)
 	var given []string
 	if file != nil {
@@ -91,7 +91,7 @@ func (e *Experiment) Rejoin(tools Tools, in Inputs) error {
 			}
 			continue
 		}
-		if err := h.rejoin(in); err != nil {
+		if err := rejoin(h, in); err != nil {
 			problems = append(problems, err)
 		}
 	}
@@ -103,7 +103,7 @@ func (e *Experiment) Rejoin(tools Tools, in Inputs) error {
 }
 
 // rejoin takes the join string from the variable that is recorded.
-func (h *HostSpec) rejoin(in Inputs) error {
+func rejoin(h *HostSpec, in Inputs) error {
 	name := referenced(h.AgentFrom)
 	if name == "" {
 		return fmt.Errorf("the join string of host %s is not recorded: give it with --hosts FILE", h.Name)
@@ -122,7 +122,7 @@ func (h *HostSpec) rejoin(in Inputs) error {
 }
 
 // Rehost replaces the hosts that Provision has made by those of in.Hosts, after the machines were made anew.
-func (e *Experiment) Rehost(tools Tools, in Inputs) error {
+func Rehost(e *Experiment, tools Tools, in Inputs) error {
 	file := readHostsFile(in, tools)
 	if file == nil {
 		return errors.New("there are no hosts")

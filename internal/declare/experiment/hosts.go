@@ -24,7 +24,7 @@ type HostSpec struct {
 	// SSH is a destination as ssh takes it: a name of ssh_config, or user@address.
 	SSH string `json:"ssh,omitempty"`
 	// Agent is the join string that `nearfar agent` printed on the host. It is a secret and is never recorded, so it is
-	// empty in an experiment that was read from a run directory; see Experiment.Rejoin.
+	// empty in an experiment that was read from a run directory; see file.Rejoin.
 	Agent string `json:"-"`
 	// AgentFrom stands for the join string in the record: the variable that holds it, such as "${WIN_JOIN}", or
 	// "(secret)". It is not empty if and only if the host is reached by its agent.

@@ -98,7 +98,7 @@ func TestRejoin(t *testing.T) {
 		}
 		return &again
 	}
-	err = recorded().Rejoin(testTools, Inputs{})
+	err = Rejoin(recorded(), testTools, Inputs{})
 	for _, says := range []string{"host w: variable WIN_JOIN is not set", "the join string of host v is not recorded: " +
 		"give it with --hosts FILE"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -107,7 +107,7 @@ func TestRejoin(t *testing.T) {
 	}
 	set.HostsName, set.Hosts = "h.yaml", []byte("hosts: {v: {agent: nearfar-agent.1.CANARY-new}, a: {ssh: other, port: 7000}, z: {}}")
 	again := recorded()
-	if err := again.Rejoin(testTools, set); err != nil {
+	if err := Rejoin(again, testTools, set); err != nil {
 		t.Fatal(err)
 	}
 	if again.Hosts[0].Agent != win || again.Hosts[1].Agent != "nearfar-agent.1.CANARY-new" || again.Hosts[2].SSH != "vm-a" {
@@ -123,13 +123,13 @@ func TestRejoin(t *testing.T) {
 		"hosts: {v: {agent: nearfar-agent.1.CANARY-a, b: 1}}": `unknown key "b" in host "v"`,
 	} {
 		set.Hosts = []byte(text)
-		err := recorded().Rejoin(testTools, set)
+		err := Rejoin(recorded(), testTools, set)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), canaryJoin) {
 			t.Errorf("%s: error %v, want it to say %q, and no join string", text, err, says)
 		}
 	}
 	set = variables(map[string]string{"WIN_JOIN": "CANARY x"})
-	if err := recorded().Rejoin(testTools, set); err == nil || strings.Contains(err.Error(), canaryJoin) ||
+	if err := Rejoin(recorded(), testTools, set); err == nil || strings.Contains(err.Error(), canaryJoin) ||
 		!strings.Contains(err.Error(), "host w: variable WIN_JOIN: this is not a join string") {
 		t.Errorf("error %v", err)
 	}

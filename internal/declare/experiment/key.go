@@ -84,7 +84,7 @@ func workloadKeys() []string { return namesOf(func(key) bool { return true }) }
 
 // settableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
 // define what is measured, and times and steps define how long.
-func settableKeys() []string { return namesOf(func(k key) bool { return k.fixed == settable }) }
+func settableKeys() []string { return namesOf(key.settable) }
 
 func fixedKeys() (names []string) {
 	for _, why := range []fixing{sameName, sameMeasure, sameEnd, sameLength, sameRun} {
@@ -98,6 +98,8 @@ func backgroundKeys() []string { return namesOf(func(k key) bool { return k.besi
 
 // isTaken says whether the key has a meaning in a capability.
 func (k key) isTaken(c capability) bool { return k.taken == nil || k.taken(c) }
+
+func (k key) settable() bool { return k.fixed == settable }
 
 // whyFixed says why an arm cannot set a key; empty if it can.
 func whyFixed(name string) string {

@@ -101,7 +101,7 @@ schedule: {deployments: 2}
 		t.Error(err)
 	}
 	in.Hosts = []byte(`{"hosts": {"a": {"ssh": "a2", "address": "10.0.0.4"}, "b": {"ssh": "b2"}, "c": {"ssh": "other"}}}`)
-	if err := e.Rehost(testTools, in); err != nil {
+	if err := Rehost(e, testTools, in); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := e.Host("a")
@@ -114,7 +114,7 @@ schedule: {deployments: 2}
 		`{`: "output",
 	} {
 		in.Hosts = []byte(text)
-		if err := e.Rehost(testTools, in); err == nil || !strings.Contains(err.Error(), says) {
+		if err := Rehost(e, testTools, in); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}

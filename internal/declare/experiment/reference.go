@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"regexp"
 	"strings"
 
@@ -34,7 +35,7 @@ Each single value can have variables: ${NAME}.
 	r.scalars()
 	r.out.WriteString("\n## What each tool measures\n\n" +
 		"The limits, and the keys that it takes, made from what the tools declare.\n\n")
-	r.out.WriteString(tools.Table())
+	r.out.WriteString(table(tools))
 	// Descriptions name pages by their paths, because editors show them too.
 	return regexp.MustCompile(`docs/([a-z-]+\.md)(#[a-z-]+)?`).ReplaceAll(r.out.Bytes(), []byte("[$1]($1$2)"))
 }
@@ -63,12 +64,20 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
+	for k, value := range members(n) {
+		if k.Value == key {
+			return value
 		}
 	}
 	return nil
+}
+
+// members gives the keys and values of a mapping in their order.
+func members(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content) && yield(n.Content[i], n.Content[i+1]); i += 2 {
+		}
+	}
 }
 
 func text(n *yaml.Node, key string) string {
@@ -91,9 +100,8 @@ func (r *reference) object(title string, n *yaml.Node) {
 			required[item.Value] = true
 		}
 	}
-	properties := member(n, "properties")
-	for i := 0; i+1 < len(properties.Content); i += 2 {
-		key, value := properties.Content[i].Value, properties.Content[i+1]
+	for name, value := range members(member(n, "properties")) {
+		key := name.Value
 		if member(value, "not") != nil {
 			continue // of a later version
 		}

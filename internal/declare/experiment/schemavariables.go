@@ -25,7 +25,7 @@ func withVariables(plain []byte) []byte {
 	v := &variableSchema{root: root}
 	v.object(root)
 	definitions := member(root, "$defs")
-	for _, d := range pairs(definitions) {
+	for _, d := range members(definitions) {
 		v.object(d)
 	}
 	key := *definitions.Content[0]
@@ -46,7 +46,7 @@ func (v *variableSchema) object(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		return
 	}
-	for key, value := range pairs(n) {
+	for key, value := range members(n) {
 		switch key.Value {
 		case "properties":
 			for i := 1; i < len(value.Content); i += 2 {
@@ -72,7 +72,7 @@ func (v *variableSchema) value(n *yaml.Node) *yaml.Node {
 	}
 	inner := *n
 	inner.Content = nil
-	for key, value := range pairs(n) {
+	for key, value := range members(n) {
 		if key.Value != "description" {
 			inner.Content = append(inner.Content, key, value)
 		}

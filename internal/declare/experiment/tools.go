@@ -190,7 +190,7 @@ func (t Tools) all() []capability {
 
 // Names lists the tools that nearfar runs.
 func (t Tools) Names() []string {
-	return distinct(t.all(), func(c capability) string { return c.tool })
+	return t.distinct(func(c capability) string { return c.tool })
 }
 
 // Programs lists the programs that the tools run on the hosts, except nearfar itself.
@@ -211,7 +211,7 @@ const self = "nearfar"
 
 // Modes lists the modes that the tool of this name has; with an empty name, those of all tools.
 func (t Tools) Modes(tool string) []string {
-	return distinct(t.all(), func(c capability) string {
+	return t.distinct(func(c capability) string {
 		if tool != "" && c.tool != tool {
 			return ""
 		}
@@ -221,7 +221,7 @@ func (t Tools) Modes(tool string) []string {
 
 // Protocols lists the protocols that the tool of this name has in this mode; an empty name stands for all.
 func (t Tools) Protocols(tool, mode string) []string {
-	return distinct(t.all(), func(c capability) string {
+	return t.distinct(func(c capability) string {
 		if tool != "" && c.tool != tool || mode != "" && c.Mode != mode {
 			return ""
 		}
@@ -349,9 +349,9 @@ func (t Tools) whatToolCan(tool string) string {
 }
 
 // distinct collects a text of each capability, without empty ones and duplicates, in the order of the capabilities.
-func distinct(all []capability, of func(capability) string) []string {
+func (t Tools) distinct(of func(capability) string) []string {
 	var values []string
-	for _, c := range all {
+	for _, c := range t.all() {
 		if v := of(c); v != "" && !slices.Contains(values, v) {
 			values = append(values, v)
 		}

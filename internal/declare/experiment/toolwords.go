@@ -44,7 +44,7 @@ func (t toolWords) at(place string) (text string, known bool) {
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
 		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
-		"Settings":         func() string { return listed(func(k key) bool { return k.fixed == settable }, inWorkloads) },
+		"Settings":         func() string { return listed(func(k key) bool { return k.settable() }, inWorkloads) },
 	}[place]
 	if !known {
 		return "", false
@@ -106,14 +106,22 @@ func (t toolWords) Places() string {
 
 // OnlyIPv4 lists the tools that do not support IPv6.
 func (t toolWords) OnlyIPv4() string {
-	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 == "" })
-	return strings.Join(distinct(all, func(c capability) string { return c.tool }), ", ")
+	return strings.Join(t.distinct(func(c capability) string {
+		if c.OnlyIPv4 == "" {
+			return ""
+		}
+		return c.tool
+	}), ", ")
 }
 
 // BitRates lists what takes a rate in bits per second.
 func (t toolWords) BitRates() string {
-	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.Rate.Unit != BitRate })
-	return strings.Join(distinct(all, capability.String), ", ")
+	return strings.Join(t.distinct(func(c capability) string {
+		if c.Rate.Unit != BitRate {
+			return ""
+		}
+		return c.String()
+	}), ", ")
 }
 
 // DefaultRequests says which size a request has by default.
@@ -202,42 +210,42 @@ func (t toolWords) group(of func(capability) string, before, after string) strin
 		}
 	}
 	var parts []string
-	for _, value := range distinct(t.all(), of) {
+	for _, value := range t.distinct(of) {
 		parts = append(parts, value+before+strings.Join(who[value], ", ")+after)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Table lists in Markdown what each tool measures, and the limits.
-func (t Tools) Table() string {
+// table lists in Markdown what each tool measures, and the limits.
+func table(t Tools) string {
 	var b strings.Builder
 	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n")
 	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, c := range t.all() {
 		fmt.Fprintf(&b, "| `%s` | %s over %s | %s | %s | %s | %s | %s |\n", c.tool, c.Mode, c.Protocol,
-			c.sizesText(), c.windowText(), c.warmupText(), c.connectionsText(), c.keysText())
+			sizesText(c), windowText(c), warmupText(c), connectionsText(c), keysText(c))
 	}
 	return b.String()
 }
 
-func (r Range) sizeText() string { return FormatSize(r.Min) + " to " + FormatSize(r.Max) }
+func sizeRange(r Range) string { return FormatSize(r.Min) + " to " + FormatSize(r.Max) }
 
-func (c capability) sizesText() string {
+func sizesText(c capability) string {
 	var parts []string
 	switch {
 	case !c.Request.taken():
 	case !c.Response.taken():
-		parts = append(parts, "`request` "+c.Request.sizeText())
+		parts = append(parts, "`request` "+sizeRange(c.Request))
 	case c.Reply == ReplySame:
-		parts = append(parts, "`request` "+c.Request.sizeText()+"; `response` as long as the request")
+		parts = append(parts, "`request` "+sizeRange(c.Request)+"; `response` as long as the request")
 	case c.Reply == ReplyAtMostRequest:
 		parts = append(parts,
-			"`request`, `response` "+c.Request.sizeText()+"; `response` at most as long as the request")
+			"`request`, `response` "+sizeRange(c.Request)+"; `response` at most as long as the request")
 	default:
-		parts = append(parts, "`request`, `response` "+c.Request.sizeText())
+		parts = append(parts, "`request`, `response` "+sizeRange(c.Request))
 	}
 	if c.Message.taken() {
-		parts = append(parts, "`message` "+c.Message.sizeText())
+		parts = append(parts, "`message` "+sizeRange(c.Message))
 	}
 	if limits := c.Numbers["batch"]; limits.taken() {
 		parts = append(parts, fmt.Sprintf("`batch` %s, of %s together", limits, FormatSize(c.BatchBytes)))
@@ -245,7 +253,7 @@ func (c capability) sizesText() string {
 	return strings.Join(parts, "; ")
 }
 
-func (c capability) windowText() string {
+func windowText(c capability) string {
 	if c.Duration.Min == c.Duration.Step && c.Duration.Step == time.Second {
 		return "whole seconds, to " + FormatDuration(c.Duration.Max)
 	}
@@ -259,14 +267,14 @@ func (c capability) windowText() string {
 	return text
 }
 
-func (c capability) warmupText() string {
+func warmupText(c capability) string {
 	if !c.Warmup.taken() {
 		return ""
 	}
 	return c.Warmup.String()
 }
 
-func (c capability) connectionsText() string {
+func connectionsText(c capability) string {
 	if limits := c.Numbers["connections"]; limits.taken() {
 		return limits.String()
 	}
@@ -274,7 +282,7 @@ func (c capability) connectionsText() string {
 }
 
 // keysText lists the keys that have no column of their own.
-func (c capability) keysText() string {
+func keysText(c capability) string {
 	var keys []string
 	for _, k := range allKeys() {
 		if k.general || k.column || !k.isTaken(c) {

@@ -108,5 +108,5 @@ func (m *Machines) reread(ctx context.Context, e *experiment.Experiment) error {
 	if err != nil {
 		return err
 	}
-	return e.Rehost(tool.Declared(), in)
+	return experiment.Rehost(e, tool.Declared(), in)
 }
