@@ -23,33 +23,15 @@ const (
 	maxCount     = 1000
 )
 
-func armKeys() []string {
-	return []string{"lab", "kubernetes", "client", "server", "layers", "expect", "set",
-		"tofu"} // known, and not supported
-}
-
-func labKeys() []string { return []string{"path", "mtu"} }
-
-func elementKinds() []string { return []string{Bridge, Router, VTEP, DLR, Firewall, Wire} }
-
-// elementKeys are the parameters of a kind of path element.
-func elementKeys(kind string) []string {
-	switch kind {
-	case Firewall:
-		return []string{"rules"}
-	case Wire:
-		return []string{"delay", "rate", "loss"}
-	}
-	return nil
-}
-
-const armsExample = "arms: {l2: {lab: {path: [bridge]}}}"
+// ElementKinds are the kinds of path elements.
+func ElementKinds() []string { return []string{Bridge, Router, VTEP, DLR, Firewall, Wire} }
 
 func (l *Lab) has(kind string) bool {
 	return slices.ContainsFunc(l.Path, func(e Element) bool { return e.Kind == kind })
 }
 
-func newElement(kind string) Element {
+// NewElement is an element without parameters.
+func NewElement(kind string) Element {
 	e := Element{Kind: kind}
 	if kind == Firewall {
 		e.Rules = defaultRules

@@ -12,22 +12,22 @@ import (
 // has less.
 const maxPods = 8 << 20
 
-// check checks what an arm says about its pods. arm names the arm in messages.
-func (k *Kubernetes) check(c *checker, arm string, tools Tools) {
-	c.texts(k.texts())
+// Check checks what an arm says about its pods. arm names the arm in messages.
+func (k *Kubernetes) Check(c *Checker, arm string, tools Tools) {
+	c.texts(k.Texts())
 	for _, side := range sides() {
 		if pod := k.pod(side); pod != nil {
-			pod.check(c.in(side), side+" of kubernetes of "+arm, tools)
+			pod.check(c.In(side), side+" of kubernetes of "+arm, tools)
 		}
 	}
-	c.words(k.words())
+	c.words(k.Words())
 	if k.Nodes != "" && (k.Client == nil || k.Server == nil) && c.sound("nodes") {
-		c.wrong(atKey("nodes"), "leave nodes out", "nodes is about two pods, and %s has one", arm)
+		c.wrong(AtKey("nodes"), "leave nodes out", "nodes is about two pods, and %s has one", arm)
 	}
-	c.spans(value("ready"), "ready", k.Ready, minReady, maxReady)
+	c.spans(AtValue("ready"), "ready", k.Ready, minReady, maxReady)
 	if k.Service != nil {
-		in := c.in("service")
-		in.texts(k.Service.texts())
+		in := c.In("service")
+		in.texts(k.Service.Texts())
 		in.labels("annotations", k.Service.Annotations, checkAnnotation)
 	}
 }
@@ -43,25 +43,25 @@ func (k *Kubernetes) pod(side string) *Pod {
 	return k.Server
 }
 
-// checkTogether checks what the keys of an arm's pods say together. Each alone is right.
-func (k *Kubernetes) checkTogether(c *checker, arm string) {
+// CheckTogether checks what the keys of an arm's pods say together. Each alone is right.
+func (k *Kubernetes) CheckTogether(c *Checker, arm string) {
 	k.checkThrough(c, arm)
 	k.checkService(c)
 	k.checkNodes(c)
 	for _, side := range sides() {
 		if pod := k.pod(side); k.Namespace == "" && pod != nil && len(pod.ImagePullSecrets) > 0 {
-			c.wrong(atKey(side, "imagePullSecrets"), "add namespace: NAME, a namespace that has the secrets",
+			c.wrong(AtKey(side, "imagePullSecrets"), "add namespace: NAME, a namespace that has the secrets",
 				"imagePullSecrets: the namespace that nearfar makes has no secrets")
 		}
 	}
 }
 
 // checkThrough checks that the client can dial the server in the way that the arm says.
-func (k *Kubernetes) checkThrough(c *checker, arm string) {
-	at := value("through")
+func (k *Kubernetes) checkThrough(c *Checker, arm string) {
+	at := AtValue("through")
 	switch {
 	case k.Server == nil && (k.Through != ThroughPod || c.given("through")):
-		c.wrong(atKey("through"), "leave through out",
+		c.wrong(AtKey("through"), "leave through out",
 			"through says how the client reaches a server pod, and %s has none", arm)
 	case k.Through == ThroughPod:
 	case k.Through == ThroughHeadless && k.Client == nil:
@@ -76,27 +76,27 @@ func (k *Kubernetes) checkThrough(c *checker, arm string) {
 			"NodePort: the pod on the host network would listen at the port that the node forwards")
 	case k.Through == ThroughNodePort && k.Server.Port != 0 &&
 		(k.Server.Port < MinNodePort || k.Server.Port > MaxNodePort-3):
-		c.wrong(value("server", "port"),
+		c.wrong(AtValue("server", "port"),
 			fmt.Sprintf("write %d to %d, or leave port out: nearfar then chooses ports", MinNodePort, MaxNodePort-3),
 			"NodePort: port %d is the first of four, and not all of them are ports of nodes", k.Server.Port)
 	}
 }
 
 // checkService checks that the arm has the Service about which it says something, and that it is of this kind.
-func (k *Kubernetes) checkService(c *checker) {
+func (k *Kubernetes) checkService(c *Checker) {
 	switch {
 	case k.Service == nil:
 	case k.Through == ThroughPod:
-		c.wrong(atKey("service"), "write through: LoadBalancer, or leave service out",
+		c.wrong(AtKey("service"), "write through: LoadBalancer, or leave service out",
 			"service: this arm dials the pod, and has no Service")
 	case k.Service.LoadBalancerClass != "" && k.Through != ThroughLoadBalancer:
-		c.wrong(atKey("service"), "write through: LoadBalancer, or leave loadBalancerClass out",
+		c.wrong(AtKey("service"), "write through: LoadBalancer, or leave loadBalancerClass out",
 			"service: loadBalancerClass is for through: LoadBalancer, and through is %s", k.Through)
 	}
 }
 
 // checkNodes checks that two pods can run on such nodes as the arm asks for.
-func (k *Kubernetes) checkNodes(c *checker) {
+func (k *Kubernetes) checkNodes(c *Checker) {
 	a, b := k.Client, k.Server
 	if a == nil || b == nil {
 		return
@@ -131,8 +131,8 @@ func (k *Kubernetes) checkNodes(c *checker) {
 }
 
 // check checks what a side says. what names it in messages.
-func (p *Pod) check(c *checker, what string, tools Tools) {
-	c.texts(p.texts())
+func (p *Pod) check(c *Checker, what string, tools Tools) {
+	c.texts(p.Texts())
 	c.labels("nodeSelector", p.NodeSelector, checkLabelValue)
 	c.labels("labels", p.Labels, checkLabelValue)
 	c.labels("annotations", p.Annotations, checkAnnotation)
@@ -141,66 +141,66 @@ func (p *Pod) check(c *checker, what string, tools Tools) {
 	c.manifest("resources", p.Resources)
 	c.manifest("securityContext", p.SecurityContext)
 	if n := len(p.ImagePullSecrets); n > maxPodEntries {
-		c.wrong(atKey("imagePullSecrets"), "at most "+strconv.Itoa(maxPodEntries), "imagePullSecrets has %d entries", n)
+		c.wrong(AtKey("imagePullSecrets"), "at most "+strconv.Itoa(maxPodEntries), "imagePullSecrets has %d entries", n)
 	} else {
 		for i, name := range p.ImagePullSecrets {
-			c.refuse(value("imagePullSecrets", item(i), "name"), checkDomainName(name))
+			c.refuse(AtValue("imagePullSecrets", Item(i), "name"), checkDomainName(name))
 		}
 	}
-	c.numbers(portKey(&p.Port))
+	c.numbers(PortKey(&p.Port))
 	c.programs(p.Tools, tools)
 	p.checkSystem(c, what)
 	if p.HostNetwork && (p.Interface != "" || c.given("interface")) {
-		c.wrong(atKey("interface"), "leave one of them out", "%s: a pod with hostNetwork has no interfaces of its own",
+		c.wrong(AtKey("interface"), "leave one of them out", "%s: a pod with hostNetwork has no interfaces of its own",
 			what)
 	}
 	if selected := p.NodeSelector[zoneLabel]; selected != "" && p.Zone != "" && selected != p.Zone {
-		c.wrong(value("zone"), "leave zone out, or the label in nodeSelector",
+		c.wrong(AtValue("zone"), "leave zone out, or the label in nodeSelector",
 			"zone is %s, and nodeSelector asks for %s %s", quote(p.Zone), zoneLabel, quote(selected))
 	}
 }
 
-// selectedSystem is the known operating system for which a nodeSelector asks; empty for none.
-func (p *Pod) selectedSystem() string {
-	if selected := p.NodeSelector[osLabel]; slices.Contains(podSystems(), selected) {
+// SelectedSystem is the known operating system for which a nodeSelector asks; empty for none.
+func (p *Pod) SelectedSystem() string {
+	if selected := p.NodeSelector[osLabel]; slices.Contains(PodSystems(), selected) {
 		return selected
 	}
 	return ""
 }
 
 // checkSystem checks the operating system of a pod, which its nodeSelector can say too, and that it has an image.
-func (p *Pod) checkSystem(c *checker, what string) {
-	known := c.word(value("os"), "os", p.OS, podSystems())
+func (p *Pod) checkSystem(c *Checker, what string) {
+	known := c.word(AtValue("os"), "os", p.OS, PodSystems())
 	switch selected := p.NodeSelector[osLabel]; {
 	case selected == "" || selected == p.OS || !known:
 	case c.text == nil || c.given("os"):
-		c.wrong(value("os"), "leave os out, or the label in nodeSelector", "os is %s, and nodeSelector asks for %s %s",
+		c.wrong(AtValue("os"), "leave os out, or the label in nodeSelector", "os is %s, and nodeSelector asks for %s %s",
 			p.OS, osLabel, quote(selected))
 	default:
-		c.wrong(value("nodeSelector"), Suggest(selected, podSystems()),
+		c.wrong(AtValue("nodeSelector"), Suggest(selected, PodSystems()),
 			"nodeSelector asks for %s %s, which no pod is for", osLabel, quote(selected))
 	}
 	switch {
 	case p.Image != "" || p.AgentImage != "" || !c.sound("image", "agentImage"):
 	case p.OS == PodWindows:
-		c.wrong(atKey(), "add agentImage: registry.example/nearfar-agent:v1, which `nearfar image` writes",
+		c.wrong(AtKey(), "add agentImage: registry.example/nearfar-agent:v1, which `nearfar image` writes",
 			"%s is a Windows pod without an image, and the default image is for Linux", what)
 	case known:
-		c.wrong(atKey(), "add image: "+DefaultPodImage, "%s has no image", what)
+		c.wrong(AtKey(), "add image: "+DefaultPodImage, "%s has no image", what)
 	}
 }
 
 // labels checks a mapping of texts whose keys follow the rules of labels and annotations.
-func (c *checker) labels(key string, all map[string]string, check func(string) error) {
+func (c *Checker) labels(key string, all map[string]string, check func(string) error) {
 	if n := len(all); n > maxPodEntries {
-		c.wrong(atKey(key), "at most "+strconv.Itoa(maxPodEntries), "%s has %d entries", key, n)
+		c.wrong(AtKey(key), "at most "+strconv.Itoa(maxPodEntries), "%s has %d entries", key, n)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		c.refuse(atKey(key, name), checkQualified(name))
-		c.refuse(value(key, name), check(all[name]))
+		c.refuse(AtKey(key, name), CheckQualified(name))
+		c.refuse(AtValue(key, name), check(all[name]))
 		if name == managedBy && key == "labels" || strings.HasPrefix(name, ownPrefix) && key != "nodeSelector" {
-			c.wrong(atKey(key, name), "leave it out", "%s: nearfar sets %s itself", key, quote(name))
+			c.wrong(AtKey(key, name), "leave it out", "%s: nearfar sets %s itself", key, quote(name))
 		}
 	}
 }

@@ -16,13 +16,13 @@ func noCondition(Workload) (string, any) { return "", nil }
 // order for all workloads.
 func (w Workload) Conditions() []Part {
 	var parts []Part
-	for _, k := range allKeys() {
+	for _, k := range Keys() {
 		if k.apart == nil {
 			continue
 		}
 		name, value := k.apart(w)
 		if name != "" && !slices.ContainsFunc(parts, func(p Part) bool { return p.Name == name }) {
-			parts = append(parts, Part{k.name, name, value})
+			parts = append(parts, Part{k.Name, name, value})
 		}
 	}
 	return parts
@@ -30,8 +30,8 @@ func (w Workload) Conditions() []Part {
 
 // Without gives the workload without those of its conditions that these keys set.
 func (w Workload) Without(keys []string) Workload {
-	for _, k := range allKeys() {
-		if k.reset != nil && slices.Contains(keys, k.name) {
+	for _, k := range Keys() {
+		if k.reset != nil && slices.Contains(keys, k.Name) {
 			k.reset(&w)
 		}
 	}

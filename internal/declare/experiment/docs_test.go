@@ -39,7 +39,7 @@ func fencedBlocks(t *testing.T, path string) []fenced {
 // docsInputs sets the variables of the documentation's examples.
 func docsInputs() Inputs {
 	return Inputs{Variable: func(name string) (string, bool) {
-		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": joinPrefix + "1.x"}[name]
+		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": JoinPrefix + "1.x"}[name]
 		return value, ok
 	}}
 }
@@ -111,10 +111,10 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := experimentKeys()
+	keys := KeysOf("experiment")
 	for _, more := range [][]string{
-		scheduleKeys(), armKeys(), check.Expectations(), unprovedWords(), hostKeys(), labKeys(), kubernetesKeys(), podKeys(), nodesWords(), throughWords(), policyWords(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
-		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), stepKeys(), arrivalWords(),
+		KeysOf("schedule"), KeysOf("arm"), check.Expectations(), UnprovedWords(), KeysOf("host"), KeysOf("lab"), KeysOf("kubernetes"), KeysOf("pod"), nodesWords(), throughWords(), policyWords(), ElementKinds(), KeysOf(Wire), KeysOf(Firewall),
+		WorkloadKeys(), testTools.Names(), testTools.Modes(""), PlacementWords(), KeysOf("step"), arrivalWords(),
 		directionWords(), waitWords(),
 	} {
 		keys = append(keys, more...)

@@ -108,7 +108,7 @@ func (e *Experiment) HostsOf(arm string) string {
 	a, ok := e.Arm(arm)
 	if !ok || a.Lab == nil {
 		for _, o := range e.Arms {
-			if (a.hasHosts() || a.Kubernetes != nil) && o.Lab == nil && a.sameHosts(o) {
+			if (a.HasHosts() || a.Kubernetes != nil) && o.Lab == nil && a.sameHosts(o) {
 				return o.Name
 			}
 		}
@@ -220,7 +220,7 @@ func (w Workload) rateText() string {
 	case w.Rate > 0:
 		return FormatRate(w.Rate)
 	case w.Mode == Messages:
-		return maxRateWord
+		return MaxRateWord
 	}
 	return notSet
 }
@@ -234,7 +234,7 @@ func (w Workload) backgroundText() string {
 	}
 	usual := Workload{Connections: 1, Direction: Upload, Placement: Placement{Kind: PlacementSplit}}
 	parts := []string{Stream}
-	for _, key := range backgroundKeys() {
+	for _, key := range BackgroundKeys() {
 		switch key {
 		case "tool", "mode", "protocol":
 			continue // there is one of each

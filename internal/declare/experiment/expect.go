@@ -13,11 +13,12 @@ import (
 
 // The limits of what an arm expects.
 const (
-	maxFacts      = 50
+	MaxFacts      = 50
 	maxExpectText = 200 // characters of a text or of a path
 )
 
-func unprovedWords() []string { return []string{UnprovedKeep, UnprovedDrop} }
+// UnprovedWords are the values of Experiment.Unproved.
+func UnprovedWords() []string { return []string{UnprovedKeep, UnprovedDrop} }
 
 // HasExpectations reports whether any arm expects something.
 func (e *Experiment) HasExpectations() bool {
@@ -33,8 +34,8 @@ func (a Arm) ExpectText() string {
 	return strings.Join(all, ", ")
 }
 
-// checkExpectText checks the text or the path of an expectation.
-func checkExpectText(text string) error {
+// CheckExpectText checks the text or the path of an expectation.
+func CheckExpectText(text string) error {
 	switch {
 	case utf8.RuneCountInString(text) > maxExpectText:
 		return fmt.Errorf("a text of %d characters; at most %d", utf8.RuneCountInString(text), maxExpectText)
@@ -44,9 +45,9 @@ func checkExpectText(text string) error {
 	return nil
 }
 
-// checkContradictions finds expectations that no trial can meet. oneMachine says that the file shows both sides to be
+// CheckContradictions finds expectations that no trial can meet. oneMachine says that the file shows both sides to be
 // one machine.
-func (a Arm) checkContradictions(c *checker, oneMachine bool) {
+func (a Arm) CheckContradictions(c *Checker, oneMachine bool) {
 	value := func(name string) (yes, given bool) {
 		for _, e := range a.Expect {
 			if e.Name == name {
@@ -71,18 +72,18 @@ func (a Arm) checkContradictions(c *checker, oneMachine bool) {
 		same, first := value(pair[0])
 		apart, second := value(pair[1])
 		if first && second && same == apart {
-			c.wrong(atKey("expect", later(pair)), "keep one of them", "%s and %s cannot both be %t", pair[0], pair[1], same)
+			c.wrong(AtKey("expect", later(pair)), "keep one of them", "%s and %s cannot both be %t", pair[0], pair[1], same)
 			return
 		}
 	}
-	oneMachine = oneMachine && a.hasHosts() && a.Kubernetes == nil
+	oneMachine = oneMachine && a.HasHosts() && a.Kubernetes == nil
 	oneNode := expectsOneNode(oneMachine, value)
 	for _, zone := range []struct {
 		name  string
 		apart bool
 	}{{check.ExpectSameZone, false}, {check.ExpectDifferentZone, true}} {
 		if yes, given := value(zone.name); given && yes == zone.apart && oneNode != "" {
-			c.wrong(atKey("expect", zone.name), "leave one of them out", "%s cannot be %t: %s, and a node is in one zone",
+			c.wrong(AtKey("expect", zone.name), "leave one of them out", "%s cannot be %t: %s, and a node is in one zone",
 				zone.name, yes, oneNode)
 			return
 		}
@@ -92,7 +93,7 @@ func (a Arm) checkContradictions(c *checker, oneMachine bool) {
 		apart bool
 	}{{check.ExpectSameNode, false}, {check.ExpectDifferentNodes, true}} {
 		if yes, given := value(node.name); given && yes == node.apart && oneMachine {
-			c.wrong(atKey("expect", node.name), "leave it out, or name another host",
+			c.wrong(AtKey("expect", node.name), "leave it out, or name another host",
 				"%s cannot be %t: client and server are one machine", node.name, yes)
 			return
 		}

@@ -86,7 +86,7 @@ func TestUnprovedHasADefaultWhereSomethingIsExpected(t *testing.T) {
 // A run directory can hold anything.
 func TestCheckRefusesExpectations(t *testing.T) {
 	long := strings.Repeat("x", maxExpectText+1)
-	many := make([]check.Expectation, maxFacts+len(check.Expectations())+1)
+	many := make([]check.Expectation, MaxFacts+len(check.Expectations())+1)
 	for name, change := range map[string]func(*Experiment){
 		"no expectation": func(e *Experiment) {
 			e.Arms[0].Expect[0].Name = "speed"

@@ -211,12 +211,7 @@ const Version = "v1"
 
 // Limits of an experiment.
 const (
-	maxArms      = 100
-	maxWorkloads = 100
+	MaxArms      = 100
+	MaxWorkloads = 100
 	maxQuestion  = 1000 // characters
 )
-
-func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
-		"schedule", "asked_about", "additive_within", "objectives", "unproved", "ask_providers"}
-}

@@ -16,11 +16,11 @@ type parsedArm struct {
 
 // arms reads the arms in the order of the file.
 func (r *reader) arms(f fields) []parsedArm {
-	v, ok := r.required(f, "arms", armsExample)
+	v, ok := r.required(f, "arms", ArmsExample)
 	if !ok || !r.isMapping(v.value, "arms") {
 		return nil
 	}
-	if !r.most(v.key, "arms", len(v.value.Content)/2, maxArms) {
+	if !r.most(v.key, "arms", len(v.value.Content)/2, MaxArms) {
 		return nil
 	}
 	var arms []parsedArm
@@ -34,10 +34,10 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}}
 	what := "arm " + quote(key.Value)
 	if isNull(value) {
-		r.check(fields{at: key}, a.checkWays)
+		r.check(fields{at: key}, a.CheckWays)
 		return a
 	}
-	f, ok := r.fields(value, key, what, armKeys())
+	f, ok := r.fields(value, key, what, KeysOf("arm"))
 	if !ok {
 		return a
 	}
@@ -51,7 +51,7 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 		a.Kubernetes = r.kubernetes(f, v)
 	}
 	r.pair(&a, f)
-	r.check(f, a.checkWays)
+	r.check(f, a.CheckWays)
 	if v, ok := f.named["tofu"]; ok {
 		r.wrong(v.key, "write, for example, lab: {path: [bridge]}, kubernetes: {}, or client: vm-a, server: vm-b",
 			"tofu: this build has hosts only from lab and kubernetes, and by name")
@@ -65,9 +65,9 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	}
 	if expect, ok := r.optional(f, "expect"); ok {
 		r.expect(&a, expect)
-		r.check(f, func(c *checker) { a.checkContradictions(c, r.known.oneMachine(a.Arm)) })
+		r.check(f, func(c *Checker) { a.CheckContradictions(c, r.known.oneMachine(a.Arm)) })
 	}
-	r.check(f, a.check)
+	r.check(f, a.Check)
 	if mtu, ok := f.find([]string{"lab", "mtu"}); ok && r.faulty[mtu.value] && a.Lab != nil {
 		a.Lab.MTU = DefaultMTU // the workloads have nothing to add
 	}
@@ -77,14 +77,14 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 
 func (r *reader) lab(lab field) *Lab {
 	l := &Lab{MTU: DefaultMTU}
-	f, ok := r.fields(lab.value, lab.key, "lab", labKeys())
+	f, ok := r.fields(lab.value, lab.key, "lab", KeysOf("lab"))
 	if !ok {
 		return l
 	}
 	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
 		l.Path = r.path(path.value)
 	}
-	f.numbers(l.numbers())
+	f.numbers(l.Numbers())
 	return l
 }
 
@@ -103,7 +103,7 @@ func (r *reader) path(n *yaml.Node) []Element {
 // element reads bridge, or {wire: {delay: 50us}}. It gives an element without a kind if that cannot be read.
 func (r *reader) element(n *yaml.Node) Element {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		return newElement(n.Value)
+		return NewElement(n.Value)
 	}
 	if !r.isMapping(n, "a path element with parameters") {
 		return Element{}
@@ -117,11 +117,11 @@ func (r *reader) element(n *yaml.Node) Element {
 	if !r.isKey(key) {
 		return Element{}
 	}
-	e := newElement(key.Value)
-	if isNull(value) || !slices.Contains(elementKinds(), e.Kind) {
+	e := NewElement(key.Value)
+	if isNull(value) || !slices.Contains(ElementKinds(), e.Kind) {
 		return e
 	}
-	if keys := elementKeys(e.Kind); len(keys) == 0 {
+	if keys := KeysOf(e.Kind); len(keys) == 0 {
 		if r.isMapping(value, e.Kind) && len(value.Content) > 0 {
 			r.wrong(value.Content[0], "write just "+e.Kind, "%s takes no parameters", e.Kind)
 		}
@@ -132,12 +132,12 @@ func (r *reader) element(n *yaml.Node) Element {
 }
 
 func (r *reader) parameters(e *Element, element field) {
-	f, ok := r.fields(element.value, element.key, e.Kind, elementKeys(e.Kind))
+	f, ok := r.fields(element.value, element.key, e.Kind, KeysOf(e.Kind))
 	if !ok {
 		return
 	}
-	f.numbers(e.numbers())
-	Quantity(f, "delay", "50us", parseDelay, &e.Delay)
+	f.numbers(e.Numbers())
+	Quantity(f, "delay", "50us", ParseDelay, &e.Delay)
 	Quantity(f, "rate", "1Gbit/s", ParseRate, &e.Rate)
 	Quantity(f, "loss", "1%", ParseRatio, &e.Loss)
 }
@@ -148,7 +148,7 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 		return
 	}
 	for key, value := range r.entries(n, "layer ", keepOne) {
-		a.Layers[key.Value], _ = r.whole(value, layerCount(key.Value), layerCounts())
+		a.Layers[key.Value], _ = r.whole(value, LayerCount(key.Value), LayerCounts())
 	}
 }
 
@@ -173,7 +173,7 @@ func (r *reader) hostName(a *parsedArm, f fields, side, example string, into *st
 	}
 	*into, _ = r.text(v.value, side, example)
 	if !r.known.unknown {
-		r.check(f, func(c *checker) { a.checkHost(c, side, r.known.names) })
+		r.check(f, func(c *Checker) { a.CheckHost(c, side, r.known.names) })
 	}
 	if r.faulty[v.value] {
 		*into = ""

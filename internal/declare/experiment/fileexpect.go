@@ -98,10 +98,10 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 	case "!!int":
 		limits := Range{Min: -1 << 53, Max: 1 << 53} // up to this, whole numbers are exact in JSON
 		is, ok := r.whole(n, what, limits)
-		if ok && !limits.holds(is) {
-			r.wrong(n, limits.hint(), "%s cannot be %d", what, is)
+		if ok && !limits.Holds(is) {
+			r.wrong(n, limits.Hint(), "%s cannot be %d", what, is)
 		}
-		return float64(is), ok && limits.holds(is)
+		return float64(is), ok && limits.Holds(is)
 	case "!!float":
 		value, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
@@ -110,7 +110,7 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 		}
 		return value, true
 	}
-	if err := checkExpectText(n.Value); err != nil {
+	if err := CheckExpectText(n.Value); err != nil {
 		r.wrong(n, "write a short text", "%s: %v", what, err)
 		return nil, false
 	}
@@ -125,8 +125,8 @@ func (r *reader) expectedFacts(of field) []check.Expectation {
 	switch n := len(of.value.Content) / 2; {
 	case n == 0:
 		r.wrong(of.value, "write, for example, fact: "+expectExample(check.ExpectFact), "fact is empty")
-	case n > maxFacts:
-		r.wrong(of.value, "at most "+strconv.Itoa(maxFacts), "there are %d facts", n)
+	case n > MaxFacts:
+		r.wrong(of.value, "at most "+strconv.Itoa(MaxFacts), "there are %d facts", n)
 		return nil
 	}
 	var all []check.Expectation
@@ -144,7 +144,7 @@ func (r *reader) expectedFacts(of field) []check.Expectation {
 
 // factPath checks that the path of a fact begins with a fact that exists. The rest of the path depends on the host.
 func (r *reader) factPath(key *yaml.Node) bool {
-	if err := checkExpectText(key.Value); err != nil {
+	if err := CheckExpectText(key.Value); err != nil {
 		r.wrong(key, "write a path such as client.devices.eth0.mtu", "fact: %v", err)
 		return false
 	}

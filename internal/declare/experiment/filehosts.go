@@ -97,12 +97,12 @@ func usedHosts(f fields) map[string]bool {
 
 // hostsOf reads the hosts of a mapping whose names are wanted.
 func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec {
-	if !r.most(n, "hosts", len(n.Content)/2, maxHosts) {
+	if !r.most(n, "hosts", len(n.Content)/2, MaxHosts) {
 		return nil
 	}
 	var specs []HostSpec
 	for key, value := range r.entries(n, "host ", "give each host a name of its own") {
-		r.check(fields{at: key}, func(c *checker) { c.name(atKey(), "a host", key.Value) })
+		r.check(fields{at: key}, func(c *Checker) { c.Name(AtKey(), "a host", key.Value) })
 		if r.faulty[key] {
 			continue
 		}
@@ -122,19 +122,19 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 			"%s does not say how it is reached", what)
 		return h
 	}
-	f, ok := r.fields(value, key, what, hostKeys())
+	f, ok := r.fields(value, key, what, KeysOf("host"))
 	if !ok {
 		return h
 	}
 	r.reached(&h, f)
-	f.texts(h.texts())
+	f.texts(h.Texts())
 	for key, into := range map[string]*bool{"sudo": &h.Sudo, "nat": &h.NAT} {
 		f.Truth(key, into)
 	}
-	f.numbers(portKey(&h.Port))
+	f.numbers(PortKey(&h.Port))
 	Quantity(f, "silence", "60s", ParseDuration, &h.Silence)
 	h.Tools = r.hostTools(f)
-	r.check(f, func(c *checker) { h.check(c, r.tools) })
+	r.check(f, func(c *Checker) { h.Check(c, r.tools) })
 	return h
 }
 
@@ -157,7 +157,7 @@ func (r *reader) reached(h *HostSpec, f fields) {
 			r.wrong(v.value, "write, for example, agent: ${JOIN}", "agent must be a join string, not %s",
 				kindName(v.value))
 		default:
-			h.Agent, h.AgentFrom = v.value.Value, hiddenJoin
+			h.Agent, h.AgentFrom = v.value.Value, HiddenJoin
 			if from, ok := r.references[v.value]; ok {
 				h.AgentFrom = from
 			}

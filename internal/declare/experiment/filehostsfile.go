@@ -104,14 +104,14 @@ func Rejoin(e *Experiment, tools Tools, in Inputs) error {
 
 // rejoin takes the join string from the variable that is recorded.
 func rejoin(h *HostSpec, in Inputs) error {
-	name := referenced(h.AgentFrom)
+	name := Referenced(h.AgentFrom)
 	if name == "" {
 		return fmt.Errorf("the join string of host %s is not recorded: give it with --hosts FILE", h.Name)
 	}
 	if in.Variable != nil {
 		if join, ok := in.Variable(name); ok {
 			h.Agent = join
-			if err := checkJoin(join); err != nil {
+			if err := CheckJoin(join); err != nil {
 				return fmt.Errorf("host %s: variable %s: %w", h.Name, name, err)
 			}
 			return nil

@@ -23,7 +23,7 @@ func (r *reader) manifest(f fields, part string) json.RawMessage {
 	case "tolerations":
 		if r.isSequence(v.value, part, "[{key: dedicated, operator: Exists}]") {
 			for _, n := range v.value.Content {
-				r.fields(n, n, "a toleration", manifestKeys(part))
+				r.fields(n, n, "a toleration", KeysOf(part))
 			}
 		}
 	case "resources":
@@ -39,32 +39,32 @@ func (r *reader) manifest(f fields, part string) json.RawMessage {
 		return nil
 	}
 	text, err := json.Marshal(value)
-	if err != nil || len(text) > maxManifest {
-		r.wrong(v.key, "at most "+FormatSize(maxManifest), "%s has %d bytes as JSON", part, len(text))
+	if err != nil || len(text) > MaxManifest {
+		r.wrong(v.key, "at most "+FormatSize(MaxManifest), "%s has %d bytes as JSON", part, len(text))
 		return nil
 	}
 	return text
 }
 
 func (r *reader) affinity(v field) {
-	f, ok := r.fields(v.value, v.key, "affinity", manifestKeys("affinity"))
+	f, ok := r.fields(v.value, v.key, "affinity", KeysOf("affinity"))
 	if !ok {
 		return
 	}
-	for _, kind := range manifestKeys("affinity") {
+	for _, kind := range KeysOf("affinity") {
 		if inner, ok := r.optional(f, kind); ok {
-			r.fields(inner.value, inner.key, kind, manifestKeys(kind))
+			r.fields(inner.value, inner.key, kind, KeysOf(kind))
 		}
 	}
 }
 
 // resources checks the quantities of requests and limits.
 func (r *reader) resources(v field) {
-	f, ok := r.fields(v.value, v.key, "resources", manifestKeys("resources"))
+	f, ok := r.fields(v.value, v.key, "resources", KeysOf("resources"))
 	if !ok {
 		return
 	}
-	for _, key := range manifestKeys("resources") {
+	for _, key := range KeysOf("resources") {
 		inner, ok := r.optional(f, key)
 		if !ok || !r.isMapping(inner.value, key) {
 			continue
@@ -73,9 +73,9 @@ func (r *reader) resources(v field) {
 			if !r.isKey(name) {
 				continue
 			}
-			r.refuse(name, key, checkQualified(name.Value))
+			r.refuse(name, key, CheckQualified(name.Value))
 			if r.isScalar(value, name.Value, "500m") {
-				r.refuse(value, name.Value, checkAmount(value.Value))
+				r.refuse(value, name.Value, CheckAmount(value.Value))
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (r *reader) securityContext(v field) {
 			return
 		}
 	}
-	r.fields(v.value, v.key, "securityContext", manifestKeys("securityContext"))
+	r.fields(v.value, v.key, "securityContext", KeysOf("securityContext"))
 }
 
 // plain gives the value of a node as encoding/json writes it. The second result is false if something in it is wrong;

@@ -20,7 +20,7 @@ func Parse(filename string, data []byte, tools Tools) (*Experiment, error) {
 
 // experiment reads the whole file.
 func (r *reader) experiment(e *Experiment, top *yaml.Node) {
-	f, ok := r.fields(top, top, "the experiment", experimentKeys())
+	f, ok := r.fields(top, top, "the experiment", KeysOf("experiment"))
 	if !ok {
 		return
 	}
@@ -36,7 +36,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	r.commonPlacement = f.named["placement"].value
 	common := r.placement(f)
 	if common != nil {
-		r.check(f, func(c *checker) { common.check(c.in("placement")) })
+		r.check(f, func(c *Checker) { common.Check(c.In("placement")) })
 	}
 	workloads := r.workloads(f, common)
 	r.sets(arms, workloads, common)
@@ -52,7 +52,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
 	e.AskProviders = r.askProviders(f)
-	r.check(f, e.checkTop)
+	r.check(f, e.CheckTop)
 	if e.Schedule.Deployments == 1 {
 		e.Schedule.Deployments = 0
 	}
@@ -69,12 +69,12 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 	for i, p := range parsed {
 		arms[i] = p.Arm
 	}
-	r.check(f, func(c *checker) { undeclaredLayers(c, arms) })
-	deriveLayers(arms)
-	if d := (&Experiment{Arms: arms}).Design(); len(d.Layers) > maxLayers {
-		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(maxLayers))
+	r.check(f, func(c *Checker) { UndeclaredLayers(c, arms) })
+	DeriveLayers(arms)
+	if d := (&Experiment{Arms: arms}).Design(); len(d.Layers) > MaxLayers {
+		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(MaxLayers))
 	} else {
-		r.check(f, func(c *checker) { separable(c, d) })
+		r.check(f, func(c *Checker) { Separable(c, d) })
 	}
 	for i := range parsed {
 		parsed[i].Arm = arms[i]
@@ -123,11 +123,11 @@ func (r *reader) schedule(f fields, arms int) Schedule {
 	if !ok {
 		return s
 	}
-	inner, ok := r.fields(v.value, v.key, "schedule", scheduleKeys())
+	inner, ok := r.fields(v.value, v.key, "schedule", KeysOf("schedule"))
 	if !ok {
 		return s
 	}
-	inner.numbers(s.numbers())
+	inner.numbers(s.Numbers())
 	if v, ok := r.optional(inner, "seed"); ok {
 		s.Seed = r.seed(v.value)
 	}
@@ -168,7 +168,7 @@ func (r *reader) objectives(f fields) (texts []string, at []Position) {
 	if !ok || !r.isSequence(v.value, "objectives", sample) {
 		return nil, nil
 	}
-	if !r.most(v.value, "objectives", len(v.value.Content), maxObjectives) {
+	if !r.most(v.value, "objectives", len(v.value.Content), MaxObjectives) {
 		return nil, nil
 	}
 	for _, n := range v.value.Content {

@@ -9,39 +9,39 @@ import (
 // kubernetes reads how an arm makes its pods. Sides that the arm names as hosts get none.
 func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	k := &Kubernetes{Through: ThroughPod, Policy: PolicyOpen, Ready: DefaultPodReady}
-	f, ok := r.fields(v.value, v.key, "kubernetes of "+arm.what, kubernetesKeys())
+	f, ok := r.fields(v.value, v.key, "kubernetes of "+arm.what, KeysOf("kubernetes"))
 	if !ok {
 		return k
 	}
 	before := r.count()
-	f.texts(k.texts())
+	f.texts(k.Texts())
 	k.Client = r.podOf(arm, f, "client")
 	k.Server = r.podOf(arm, f, "server")
 	if k.Client != nil && k.Server != nil {
 		k.Nodes = NodesDifferent
 	}
-	for _, w := range k.words() {
-		f.Word(w.name, w.known[0], w.into)
+	for _, w := range k.Words() {
+		f.Word(w.Name, w.Known[0], w.Into)
 	}
 	if v, ok := r.optional(f, "service"); ok {
 		k.Service = r.service(v, f.what)
 	}
 	Quantity(f, "ready", "2m", ParseDuration, &k.Ready)
-	r.check(f, func(c *checker) { k.check(c, arm.what, r.tools) })
+	r.check(f, func(c *Checker) { k.Check(c, arm.what, r.tools) })
 	if r.count() == before && len(f.suspected) == 0 {
-		r.check(f, func(c *checker) { k.checkTogether(c, arm.what) })
+		r.check(f, func(c *Checker) { k.CheckTogether(c, arm.what) })
 	}
 	return k
 }
 
 // service reads what an arm says about its Service.
 func (r *reader) service(v field, of string) *ServiceOptions {
-	f, ok := r.fields(v.value, v.key, "service of "+of, serviceKeys())
+	f, ok := r.fields(v.value, v.key, "service of "+of, KeysOf("service"))
 	if !ok {
 		return nil
 	}
 	s := &ServiceOptions{Annotations: r.labels(f, "annotations", "networking.gke.io/load-balancer-type: Internal")}
-	f.texts(s.texts())
+	f.texts(s.Texts())
 	if s.Annotations == nil && s.LoadBalancerClass == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (r *reader) podOf(arm, f fields, side string) *Pod {
 	}
 	p := &Pod{OS: PodLinux}
 	if v, ok := r.optional(f, side); ok {
-		if inner, ok := r.fields(v.value, v.key, side+" of "+f.what, podKeys()); ok {
+		if inner, ok := r.fields(v.value, v.key, side+" of "+f.what, KeysOf("pod")); ok {
 			r.pod(p, inner)
 		}
 	}
@@ -72,7 +72,7 @@ func (r *reader) podOf(arm, f fields, side string) *Pod {
 
 // pod reads what a side says.
 func (r *reader) pod(p *Pod, f fields) {
-	f.texts(p.texts())
+	f.texts(p.Texts())
 	p.NodeSelector = r.labels(f, "nodeSelector", "pool: fast")
 	p.Labels = r.labels(f, "labels", "team: network")
 	p.Annotations = r.labels(f, "annotations", "sidecar.istio.io/inject: \"false\"")
@@ -82,9 +82,9 @@ func (r *reader) pod(p *Pod, f fields) {
 	p.SecurityContext = r.manifest(f, "securityContext")
 	p.ImagePullSecrets = r.pullSecrets(f)
 	f.Truth("hostNetwork", &p.HostNetwork)
-	f.numbers(portKey(&p.Port))
+	f.numbers(PortKey(&p.Port))
 	p.Tools = r.hostTools(f)
-	p.OS = cmp.Or(p.selectedSystem(), p.OS)
+	p.OS = cmp.Or(p.SelectedSystem(), p.OS)
 	f.Word("os", PodLinux, &p.OS)
 }
 

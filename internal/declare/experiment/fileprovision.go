@@ -25,7 +25,7 @@ func (r *reader) provision(f fields) *Provision {
 	if !ok {
 		return nil
 	}
-	inner, ok := r.fields(v.value, v.key, "provision", provisionKeys())
+	inner, ok := r.fields(v.value, v.key, "provision", KeysOf("provision"))
 	if !ok {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (r *reader) provision(f fields) *Provision {
 func (r *reader) maker(f fields, p *Provision) {
 	var first string
 	folders := map[string]*string{"tofu": &p.Tofu, "az": &p.Az, "cdk": &p.Cdk}
-	for _, key := range makerKeys() {
+	for _, key := range KeysOf("maker") {
 		one, ok := f.named[key]
 		switch {
 		case !ok:
@@ -82,7 +82,7 @@ func (r *reader) maker(f fields, p *Provision) {
 
 // retry reads the further attempts after a refusal.
 func (r *reader) retry(v field) Retry {
-	inner, ok := r.fields(v.value, v.key, "retry", retryKeys())
+	inner, ok := r.fields(v.value, v.key, "retry", KeysOf("retry"))
 	if !ok {
 		return Retry{}
 	}
@@ -96,7 +96,7 @@ func (r *reader) retry(v field) Retry {
 	}
 	t.Attempts = 1 + len(t.Variables)
 	Quantity(inner, "wait", "1m", ParseDuration, &t.Wait)
-	inner.numbers(t.numbers())
+	inner.numbers(t.Numbers())
 	return t
 }
 
@@ -187,7 +187,7 @@ func (r *reader) prices(v field) (all []Price) {
 	if !r.isMapping(v.value, "prices") {
 		return nil
 	}
-	if !r.most(v.key, "prices", len(v.value.Content)/2, maxPrices) {
+	if !r.most(v.key, "prices", len(v.value.Content)/2, MaxPrices) {
 		return nil
 	}
 	for key, value := range r.entries(v.value, "", keepOne) {

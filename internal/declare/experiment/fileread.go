@@ -191,20 +191,20 @@ func (f fields) Parsed(key, example string, parse func(text string) error) (give
 }
 
 // texts reads keys that have texts.
-func (f fields) texts(keys []textKey) {
+func (f fields) texts(keys []TextKey) {
 	for _, k := range keys {
-		if k.plain {
-			f.Word(k.name, k.example, k.into)
+		if k.Plain {
+			f.Word(k.Name, k.Example, k.Into)
 		} else {
-			f.Text(k.name, k.example, k.into)
+			f.Text(k.Name, k.Example, k.Into)
 		}
 	}
 }
 
 // numbers reads keys that have whole numbers.
-func (f fields) numbers(keys []numberKey) {
+func (f fields) numbers(keys []NumberKey) {
 	for _, k := range keys {
-		f.Whole(k.name, k.limits, k.into)
+		f.Whole(k.Name, k.Limits, k.Into)
 	}
 }
 
@@ -306,10 +306,10 @@ func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
 	value, err := strconv.ParseInt(n.Value, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		r.wrong(n, limits.hint(), "%s cannot be %s", what, bare(n.Value))
+		r.wrong(n, limits.Hint(), "%s cannot be %s", what, bare(n.Value))
 		return 0, false
 	case err != nil || n.ShortTag() != "!!int" || strconv.FormatInt(value, 10) != n.Value: // 010 is 8 to some readers
-		r.wrong(n, limits.hint(), "%s must be a plain whole number, not %s", what, quote(n.Value))
+		r.wrong(n, limits.Hint(), "%s must be a plain whole number, not %s", what, quote(n.Value))
 		return 0, false
 	}
 	return int(value), true
@@ -317,7 +317,7 @@ func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
 
 // most reports a list that is too long to be read.
 func (r *reader) most(at *yaml.Node, what string, are, most int) bool {
-	r.check(fields{at: at}, func(c *checker) { c.most(value(), what, are, most) })
+	r.check(fields{at: at}, func(c *Checker) { c.Most(AtValue(), what, are, most) })
 	return are <= most
 }
 

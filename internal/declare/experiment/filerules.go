@@ -9,20 +9,20 @@ import (
 // check applies rules to the part of the file that the fields are, and reports what they find. A rule finds nothing at
 // a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
 // default is not wrong by itself.
-func (r *reader) check(f fields, rules func(c *checker)) {
+func (r *reader) check(f fields, rules func(c *Checker)) {
 	f.reader = r
-	found := slices.DeleteFunc(findings(f, rules), func(one finding) bool { return !f.Sound(one.spot) })
+	found := slices.DeleteFunc(Findings(f, rules), func(one Finding) bool { return !f.Sound(one.Spot) })
 	for _, inFile := range []bool{true, false} {
 		for _, one := range found {
-			at, there := f.find(one.path)
+			at, there := f.find(one.Path)
 			if there != inFile || !inFile && r.count() > 0 {
 				continue
 			}
 			n := at.value
-			if one.atKey {
+			if one.AtKey {
 				n = at.key
 			}
-			r.wrong(n, one.hint, "%s", one.message)
+			r.wrong(n, one.Hint, "%s", one.Message)
 		}
 	}
 }
@@ -37,16 +37,16 @@ func (f fields) Given(path []string) bool {
 func (f fields) Misspelt(key string) bool { return f.suspected[key] }
 
 // Sound says that the nodes on the way to a spot have no mistakes.
-func (f fields) Sound(s spot) bool {
-	if len(s.path) == 0 {
+func (f fields) Sound(s Spot) bool {
+	if len(s.Path) == 0 {
 		return true
 	}
-	if _, there := f.named[s.path[0]]; !there && f.suspected[s.path[0]] {
+	if _, there := f.named[s.Path[0]]; !there && f.suspected[s.Path[0]] {
 		return false
 	}
-	for end := 1; end <= len(s.path); end++ {
-		at, there := f.find(s.path[:end])
-		inValue := end < len(s.path) || !s.atKey
+	for end := 1; end <= len(s.Path); end++ {
+		at, there := f.find(s.Path[:end])
+		inValue := end < len(s.Path) || !s.AtKey
 		if r := f.reader; there && (r.faulty[at.key] || inValue && (r.faulty[at.value] || r.unset[at.value])) {
 			return false
 		}
@@ -86,7 +86,7 @@ func (f field) child(step string) (field, bool) {
 		}
 	case yaml.SequenceNode:
 		for i, n := range f.value.Content {
-			if step == item(i) {
+			if step == Item(i) {
 				return field{n, n}, true
 			}
 		}

@@ -55,7 +55,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 			names = append(names, w.Name)
 		}
 	}
-	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(settableKeys(), fixedKeys(), names))
+	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(SettableKeys(), FixedKeys(), names))
 	if !ok {
 		return set, false
 	}
@@ -64,7 +64,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 	}
 	for key := range f.named {
 		v, ok := r.optional(f, key)
-		isKey := slices.Contains(workloadKeys(), key)
+		isKey := slices.Contains(WorkloadKeys(), key)
 		switch named := slices.Contains(names, key); {
 		case !ok:
 		case named && isKey:
@@ -72,7 +72,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 				quote(key))
 		case named:
 			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key),
-				append(settableKeys(), fixedKeys()...))
+				append(SettableKeys(), FixedKeys()...))
 			if ok && len(v.value.Content) == 0 {
 				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty",
 					inner.what)
@@ -97,7 +97,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 
 // settable reports keys that an arm cannot set.
 func (r *reader) settable(f fields, key string) bool {
-	why := whyFixed(key)
+	why := WhyFixed(key)
 	if why != "" {
 		r.wrong(f.named[key].key, why, "%s cannot change %s", f.what, key)
 	}
@@ -138,7 +138,7 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	}
 	for _, key := range sortedByPlace(set.general) {
 		if !used[key] {
-			r.wrong(set.general[key].key, "it is for "+r.tools.whoTakes(key),
+			r.wrong(set.general[key].key, "it is for "+r.tools.WhoTakes(key),
 				"no workload takes the %s that arm %s sets", key, quote(a.Name))
 		}
 	}
@@ -155,17 +155,17 @@ func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 	if taken == nil {
 		taken = map[string]field{}
 	}
-	can, _ := tools.find(w.Tool, w.Mode, w.Protocol)
-	if v, ok := s.general["protocol"]; ok && can.accepts("protocol") && taken["protocol"].key == nil {
+	can, _ := tools.Find(w.Tool, w.Mode, w.Protocol)
+	if v, ok := s.general["protocol"]; ok && can.Accepts("protocol") && taken["protocol"].key == nil {
 		taken["protocol"] = v
 	}
 	if v, ok := taken["protocol"]; ok {
-		if other, ok := tools.find(w.Tool, w.Mode, v.value.Value); ok {
+		if other, ok := tools.Find(w.Tool, w.Mode, v.value.Value); ok {
 			can = other
 		}
 	}
 	for key, v := range s.general {
-		if _, own := taken[key]; !own && can.accepts(key) {
+		if _, own := taken[key]; !own && can.Accepts(key) {
 			taken[key] = v
 		}
 	}

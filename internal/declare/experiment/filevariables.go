@@ -94,7 +94,7 @@ func (r *reader) expandAll(top *yaml.Node) {
 
 // expandHosts replaces the variables of those hosts whose names are wanted. Join strings are kept out of messages.
 func (r *reader) expandHosts(hosts *yaml.Node, wanted func(name string) bool) {
-	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*maxHosts {
+	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*MaxHosts {
 		return // then they are not read
 	}
 	for name, host := range pairs(hosts) {
@@ -122,7 +122,7 @@ func (r *reader) expandSecret(n *yaml.Node) {
 			r.secrets = append(r.secrets, value)
 		}
 	}
-	if referenced(written) != "" {
+	if Referenced(written) != "" {
 		r.references[n] = written
 	}
 }
@@ -254,9 +254,9 @@ func plainTag(text string) string {
 // hidden replaces join strings, and the values of variables that are part of one, in a message.
 func (r *reader) hidden(message string) string {
 	for _, secret := range r.secrets {
-		message = strings.ReplaceAll(message, secret, hiddenJoin)
+		message = strings.ReplaceAll(message, secret, HiddenJoin)
 	}
-	return coverJoins(message, func(string) string { return hiddenJoin })
+	return coverJoins(message, func(string) string { return HiddenJoin })
 }
 
 // withoutJoins replaces the characters of join strings in the text of a file by stars, so that columns stay.
@@ -266,12 +266,12 @@ func withoutJoins(text string) string {
 
 // coverJoins replaces the text after joinPrefix, unless it is the name of the agent's program for Windows.
 func coverJoins(text string, cover func(secret string) string) string {
-	if !strings.Contains(text, joinPrefix) {
+	if !strings.Contains(text, JoinPrefix) {
 		return text
 	}
 	var out strings.Builder
 	for {
-		before, after, found := strings.Cut(text, joinPrefix)
+		before, after, found := strings.Cut(text, JoinPrefix)
 		out.WriteString(before)
 		if !found {
 			return out.String()
@@ -282,7 +282,7 @@ func coverJoins(text string, cover func(secret string) string) string {
 		if end < 0 {
 			end = len(after)
 		}
-		out.WriteString(joinPrefix)
+		out.WriteString(JoinPrefix)
 		switch {
 		case after[:end] == "exe":
 			out.WriteString("exe")

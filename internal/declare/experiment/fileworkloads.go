@@ -11,17 +11,17 @@ import (
 
 // workloads reads the workloads in the order of the file.
 func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
-	v, ok := r.required(f, "workloads", workloadsExample)
-	if !ok || !r.isSequence(v.value, "workloads", workloadsExample) {
+	v, ok := r.required(f, "workloads", WorkloadsExample)
+	if !ok || !r.isSequence(v.value, "workloads", WorkloadsExample) {
 		return nil
 	}
-	if !r.most(v.key, "workloads", len(v.value.Content), maxWorkloads) {
+	if !r.most(v.key, "workloads", len(v.value.Content), MaxWorkloads) {
 		return nil
 	}
 	var workloads []parsedWorkload
 	lines := make(map[string]int)
 	for _, n := range v.value.Content {
-		f, ok := r.fields(n, n, "the workload", workloadKeys())
+		f, ok := r.fields(n, n, "the workload", WorkloadKeys())
 		if !ok {
 			workloads = append(workloads, parsedWorkload{wrong: true})
 			continue
@@ -47,11 +47,11 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	w.Question = r.question(f)
 	can, known := r.capability(f)
 	if known {
-		w.Tool, w.Mode, w.Protocol = can.tool, can.Mode, can.Protocol
-		r.check(f, func(c *checker) { can.checkTaken(c, w) })
-		maps.DeleteFunc(f.named, func(key string, _ field) bool { return can.ignores(key) })
+		w.Tool, w.Mode, w.Protocol = can.Tool, can.Mode, can.Protocol
+		r.check(f, func(c *Checker) { can.CheckTaken(c, w) })
+		maps.DeleteFunc(f.named, func(key string, _ field) bool { return can.Ignores(key) })
 	} else {
-		can = r.tools.widest()
+		can = r.tools.Widest()
 	}
 	w.Read(f, can, false)
 	w.IP = r.ip(f)
@@ -59,7 +59,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	r.window(&w, f)
 	w.Background = r.background(w, f, common)
 	w.Placement = r.placed(w, f, common)
-	r.check(f, func(c *checker) { w.checkRead(c, can, r.tools) })
+	r.check(f, func(c *Checker) { w.CheckRead(c, can, r.tools) })
 	if r.faulty[f.named["ip"].value] {
 		w.IP = IPv4 // carried has nothing to add
 	}
@@ -68,29 +68,29 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 
 // capability finds the capability that tool, mode and protocol name together. Without mode or protocol, it is the
 // tool's first.
-func (r *reader) capability(f fields) (can capability, ok bool) {
+func (r *reader) capability(f fields) (can ToolCapability, ok bool) {
 	var w Workload
 	if v, ok := r.required(f, "tool", "tool: native"); ok {
 		w.Tool = r.scalar(v.value, "tool", r.tools.Names()[0])
 	}
 	for key, into := range map[string]*string{"mode": &w.Mode, "protocol": &w.Protocol} {
-		f.Word(key, r.tools.wordsOf(key)[0], into)
+		f.Word(key, r.tools.WordsOf(key)[0], into)
 	}
-	r.check(f, func(c *checker) { can, ok = r.tools.capability(c, w) })
+	r.check(f, func(c *Checker) { can, ok = r.tools.Capability(c, w) })
 	return can, ok
 }
 
 // window reads the duration. Steps give it too.
 func (r *reader) window(w *Workload, f fields) {
-	w.Duration = defaultWindow
+	w.Duration = DefaultWindow
 	if v, given := f.named["duration"]; given && len(w.Steps) > 0 {
 		r.wrong(v.key, "leave it out", "the steps say how long the workload takes")
 		delete(f.named, "duration")
 	}
 	if len(w.Steps) > 0 {
-		w.Duration = stepsDuration(w.Steps)
+		w.Duration = StepsDuration(w.Steps)
 	}
-	Quantity(f, "duration", FormatDuration(defaultWindow), ParseDuration, &w.Duration)
+	Quantity(f, "duration", FormatDuration(DefaultWindow), ParseDuration, &w.Duration)
 }
 
 // background reads the background of a workload. It gives nil if there is none or if it is wrong.
@@ -99,12 +99,12 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	if !ok {
 		return nil
 	}
-	inner, ok := r.fields(v.value, v.key, "the background", backgroundKeys())
+	inner, ok := r.fields(v.value, v.key, "the background", BackgroundKeys())
 	if !ok {
 		return nil
 	}
-	can, _ := r.tools.beside()
-	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
+	can, _ := r.tools.Beside()
+	w := Workload{Name: "background", Tool: can.Tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
 	for key, into := range map[string]*string{"tool": &w.Tool, "mode": &w.Mode, "protocol": &w.Protocol} {
 		inner.Word(key, *into, into)
 	}
@@ -114,13 +114,13 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 }
 
 // offered reads the offered rate, and the steps.
-func (r *reader) offered(w *Workload, f fields, can capability) {
+func (r *reader) offered(w *Workload, f fields, can ToolCapability) {
 	switch {
 	case can.Mode == Load:
 		r.load(w, f)
 	case can.Mode == Messages:
 		v, ok := r.optional(f, "rate")
-		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != maxRateWord) {
+		if ok && (v.value.Kind != yaml.ScalarNode || v.value.Value != MaxRateWord) {
 			Quantity(f, "rate", "10000/s, or max", ParsePerSecond, &w.OfferedRate)
 		}
 	case can.Rate.Unit == BitRate:
@@ -143,13 +143,13 @@ func (r *reader) load(w *Workload, f fields) {
 
 // steps reads the list of rates that follow each other.
 func (r *reader) steps(v field) []Step {
-	if !r.isSequence(v.value, "steps", stepsExample) {
+	if !r.isSequence(v.value, "steps", StepsExample) {
 		return nil
 	}
 	var steps []Step
 	for _, n := range v.value.Content {
 		var s Step
-		if f, ok := r.fields(n, n, "the step", stepKeys()); ok {
+		if f, ok := r.fields(n, n, "the step", KeysOf("step")); ok {
 			s = r.step(f)
 		}
 		steps = append(steps, s)
@@ -201,7 +201,7 @@ func (r *reader) placement(f fields) *Placement {
 	if v.value.Kind != yaml.MappingNode {
 		return &Placement{Kind: r.scalar(v.value, "placement", PlacementShared)}
 	}
-	inner, ok := r.fields(v.value, v.key, "placement", placementKeys())
+	inner, ok := r.fields(v.value, v.key, "placement", KeysOf("placement"))
 	if !ok {
 		return nil
 	}
@@ -210,13 +210,13 @@ func (r *reader) placement(f fields) *Placement {
 
 // cpus reads a list of CPU numbers.
 func (r *reader) cpus(f fields, side string) []int {
-	v, ok := r.required(f, side, cpusExample(side))
-	if !ok || !r.isSequence(v.value, side, cpusExample(side)) {
+	v, ok := r.required(f, side, CPUsExample(side))
+	if !ok || !r.isSequence(v.value, side, CPUsExample(side)) {
 		return nil
 	}
 	cpus := make([]int, len(v.value.Content))
 	for i, n := range v.value.Content {
-		cpus[i], _ = r.whole(n, cpuNumber, cpuNumbers())
+		cpus[i], _ = r.whole(n, CPUNumber, CPUNumbers())
 	}
 	return cpus
 }
@@ -229,7 +229,7 @@ func (r *reader) ip(f fields) int {
 	}
 	version, err := strconv.Atoi(v.value.Value)
 	if err != nil || v.value.ShortTag() != "!!int" {
-		r.wrong(v.value, ipVersions, "ip must be a plain whole number, not %s", quote(v.value.Value))
+		r.wrong(v.value, IPVersions, "ip must be a plain whole number, not %s", quote(v.value.Value))
 		return IPv4
 	}
 	return version
@@ -245,7 +245,7 @@ func (r *reader) carried(w Workload, f fields, arms []Arm) {
 		if a.Lab == nil {
 			continue
 		}
-		if least := a.Lab.leastIPv6(); a.Lab.MTU < least {
+		if least := a.Lab.LeastIPv6(); a.Lab.MTU < least {
 			r.wrong(v.value, fmt.Sprintf("give it an mtu of %d or more, or leave ip out", least),
 				"arm %s has an mtu of %d, which is too small for IPv6", quote(a.Name), a.Lab.MTU)
 		}
@@ -255,7 +255,7 @@ func (r *reader) carried(w Workload, f fields, arms []Arm) {
 // oneCPU reports a workload that asks for one CPU for client and server in an arm whose hosts are different machines,
 // as far as the file shows.
 func (r *reader) oneCPU(w Workload, f fields, a Arm) {
-	if !a.hasHosts() && a.Kubernetes == nil || r.known.oneMachine(a) {
+	if !a.HasHosts() && a.Kubernetes == nil || r.known.oneMachine(a) {
 		return
 	}
 	at := func(path ...string) *yaml.Node {
@@ -289,7 +289,7 @@ func (r *reader) notShared(at *yaml.Node, a Arm) {
 func (r *reader) unanswered(w Workload, f fields, a Arm) {
 	if at := f.named["tool"].value; !r.reported[at] {
 		before := r.count()
-		r.check(f, func(c *checker) { a.checkAnswered(c, w) })
+		r.check(f, func(c *Checker) { a.CheckAnswered(c, w) })
 		r.reported[at] = r.count() > before
 	}
 }

@@ -102,12 +102,12 @@ func (e *Experiment) Host(name string) (HostSpec, bool) {
 	return HostSpec{}, false
 }
 
-// hiddenJoin stands in the record for a join string that the file itself has.
-const hiddenJoin = "(secret)"
+// HiddenJoin stands in the record for a join string that the file itself has.
+const HiddenJoin = "(secret)"
 
 // Limits of hosts.
 const (
-	maxHosts    = 2 * maxArms
+	MaxHosts    = 2 * MaxArms
 	maxSSH      = 255   // bytes
 	maxJoin     = 4096  // bytes
 	maxHostPath = 1024  // bytes
@@ -118,11 +118,6 @@ const (
 )
 
 func hostKinds() []string { return []string{HostLocal, HostSSH, HostAgent, HostProvisioned} }
-
-func hostKeys() []string {
-	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "nat", "silence",
-		"tools")
-}
 
 // takers gives the kinds of hosts that take a key.
 func takers(key string) []string {
@@ -138,10 +133,10 @@ func takers(key string) []string {
 // what names a host in messages.
 func (h HostSpec) what() string { return "host " + quote(h.Name) }
 
-// texts are the keys of a host that have texts.
-func (h *HostSpec) texts() []textKey {
-	return []textKey{
-		{HostSSH, "vm-a", &h.SSH, checkSSH, false},
+// Texts are the keys of a host that have texts.
+func (h *HostSpec) Texts() []TextKey {
+	return []TextKey{
+		{HostSSH, "vm-a", &h.SSH, CheckDestination, false},
 		{"address", "10.0.0.5", &h.Address, checkAddress, true},
 		{"address6", "fd00::5", &h.Address6, checkAddress6, true},
 		{"bind", "0.0.0.0", &h.Bind, checkBind, true},
@@ -150,15 +145,17 @@ func (h *HostSpec) texts() []textKey {
 	}
 }
 
-func portKey(into *int) []numberKey { return []numberKey{{"port", into, Range{minPort, maxPort}}} }
+// PortKey is the key of the first port for measuring.
+func PortKey(into *int) []NumberKey { return []NumberKey{{"port", into, Range{minPort, maxPort}}} }
 
 // refused is the error of a check: the mistake, and a hint what would be right.
 func refused(hint, format string, args ...any) error {
 	return &QuantityError{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// checkSSH checks a destination of ssh. One that begins with "-" would be an option.
-func checkSSH(name string) error {
+// CheckDestination checks a destination of ssh, as `ssh:` of a host takes it: one that begins with "-" would be an
+// option. The error is a *QuantityError.
+func CheckDestination(name string) error {
 	const hint = "write a name that ssh knows, for example vm-a, or user@10.0.0.5"
 	switch {
 	case len(name) > maxSSH:
@@ -169,14 +166,14 @@ func checkSSH(name string) error {
 	return nil
 }
 
-// checkJoin checks a join string as far as this package knows it. Its errors do not show the string.
-func checkJoin(join string) error {
+// CheckJoin checks a join string as far as this package knows it. Its errors do not show the string.
+func CheckJoin(join string) error {
 	const hint = "copy the line that `nearfar agent` printed on the host"
 	switch {
 	case len(join) > maxJoin:
 		return refused(hint, "a join string has at most %d characters, and this has %d", maxJoin, len(join))
-	case !strings.HasPrefix(join, joinPrefix) || strings.ContainsFunc(join, notInWords):
-		return refused(hint, "this is not a join string, which is one word that begins with %q", joinPrefix)
+	case !strings.HasPrefix(join, JoinPrefix) || strings.ContainsFunc(join, notInWords):
+		return refused(hint, "this is not a join string, which is one word that begins with %q", JoinPrefix)
 	}
 	return nil
 }
@@ -252,8 +249,8 @@ func checkBind(text string) error {
 	return nil
 }
 
-// hasHosts reports whether an arm names its hosts.
-func (a Arm) hasHosts() bool { return a.Client != "" || a.Server != "" }
+// HasHosts reports whether an arm names its hosts.
+func (a Arm) HasHosts() bool { return a.Client != "" || a.Server != "" }
 
 // IsVariable reports whether a text can be the name of a variable: letters, digits and _, and no digit first.
 func IsVariable(name string) bool {
@@ -266,8 +263,8 @@ func IsVariable(name string) bool {
 	return name != ""
 }
 
-// referenced is the name of the variable if a text is one variable, such as "${WIN_JOIN}", else "".
-func referenced(text string) string {
+// Referenced is the name of the variable if a text is one variable, such as "${WIN_JOIN}", else "".
+func Referenced(text string) string {
 	name, begins := strings.CutPrefix(text, "${")
 	name, ends := strings.CutSuffix(name, "}")
 	if !begins || !ends || !IsVariable(name) {
@@ -276,5 +273,5 @@ func referenced(text string) string {
 	return name
 }
 
-// joinPrefix is how every join string begins. Letters, digits, "-", "_" and "." follow.
-const joinPrefix = "nearfar-agent."
+// JoinPrefix is how every join string begins. Letters, digits, "-", "_" and "." follow.
+const JoinPrefix = "nearfar-agent."

@@ -81,7 +81,7 @@ func TestRejoin(t *testing.T) {
 	if w, _ := e.Host("w"); w.Agent != win || w.AgentFrom != "${WIN_JOIN}" || w.Kind() != HostAgent {
 		t.Errorf("host w has %q from %q", w.Agent, w.AgentFrom)
 	}
-	if v, _ := e.Host("v"); v.Agent != literal || v.AgentFrom != hiddenJoin {
+	if v, _ := e.Host("v"); v.Agent != literal || v.AgentFrom != HiddenJoin {
 		t.Errorf("host v has %q from %q", v.Agent, v.AgentFrom)
 	}
 	record, err := json.Marshal(e)
@@ -177,7 +177,7 @@ func TestRecordedHostsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(e *Experiment){
-		"too many hosts":     func(e *Experiment) { e.Hosts = make([]HostSpec, maxHosts+1) },
+		"too many hosts":     func(e *Experiment) { e.Hosts = make([]HostSpec, MaxHosts+1) },
 		"a host twice":       func(e *Experiment) { e.Hosts[0].Name = "a" },
 		"a long text":        func(e *Experiment) { e.Hosts[2].SSH = strings.Repeat("v", maxJoin+1) },
 		"a host of no name":  func(e *Experiment) { e.Hosts[2].Name, e.Arms[0].Client = "x y", "x y" },

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// key is one key of a workload. What a literal leaves out, number, size, span, words and onOff fill in for the kind of
+// Key is one key of a workload. What a literal leaves out, number, size, span, words and onOff fill in for the kind of
 // its value.
-type key struct {
-	name string
-	// about describes it in the schema. {{...}} stands for what the tools declare, and {{WhoTakes}} for who takes the
+type Key struct {
+	Name string
+	// About describes it in the schema. {{...}} stands for what the tools declare, and {{WhoTakes}} for who takes the
 	// key. It is empty for a key that the template of the schema describes.
-	about string
-	// shape is the rest of its schema; defined says that the schema has it as a definition.
-	shape   func(t Tools) string
-	defined bool
-	// general says that the key is not one of a tool: every workload has it, or its reader says who takes it.
-	general bool
+	About string
+	// Shape is the rest of its schema; defined says that the schema has it as a definition.
+	Shape   func(t Tools) string
+	Defined bool
+	// General says that the key is not one of a tool: every workload has it, or its reader says who takes it.
+	General bool
 	// fixed says why an arm cannot set it.
 	fixed fixing
-	// beside says that a background takes it too.
-	beside bool
-	// column says that the table of tools has a column for it.
-	column bool
+	// Beside says that a background takes it too.
+	Beside bool
+	// Column says that the table of tools has a column for it.
+	Column bool
 	// taken says whether it has a meaning in a capability; nil for always.
-	taken func(c capability) bool
+	taken func(c ToolCapability) bool
 	// within are the limits of a number, or of a size in bytes.
-	within func(c capability) Range
+	within func(c ToolCapability) Range
 	// read reads the value from the file, or sets the default. It is nil for a key that the reader reads on its own.
-	read func(w *Workload, in Values, can capability)
+	read func(w *Workload, in Values, can ToolCapability)
 	// given says whether the workload has a value that only a tool can have which takes the key.
 	given func(w Workload) bool
 	// check says what a capability cannot do of the value; nil for a value that is checked on its own.
-	check func(c *checker, can capability, w Workload)
+	check func(c *Checker, can ToolCapability, w Workload)
 	// value writes the value in one line; nil for a key that an arm cannot set.
 	value func(w Workload) string
 	// parts are values in which workloads must agree to measure the same thing; nil for none. The value of a key with
@@ -43,8 +43,8 @@ type key struct {
 	apart condition
 	// reset takes the value of a condition away.
 	reset func(w *Workload)
-	// limits is what the table of tools says beside the key.
-	limits func(c capability) string
+	// Limits is what the table of tools says beside the key.
+	Limits func(c ToolCapability) string
 }
 
 // fixing says why an arm cannot set a key.
@@ -60,49 +60,52 @@ const (
 )
 
 // keyOf finds a key by its name. The zero value stands for an unknown one.
-func keyOf(name string) key {
-	for _, k := range allKeys() {
-		if k.name == name {
+func keyOf(name string) Key {
+	for _, k := range Keys() {
+		if k.Name == name {
 			return k
 		}
 	}
-	return key{}
+	return Key{}
 }
 
 // namesOf lists the names of the keys that are wanted.
-func namesOf(wanted func(k key) bool) []string {
+func namesOf(wanted func(k Key) bool) []string {
 	var names []string
-	for _, k := range allKeys() {
+	for _, k := range Keys() {
 		if wanted(k) {
-			names = append(names, k.name)
+			names = append(names, k.Name)
 		}
 	}
 	return names
 }
 
-func workloadKeys() []string { return namesOf(func(key) bool { return true }) }
+// WorkloadKeys are the keys of a workload.
+func WorkloadKeys() []string { return namesOf(func(Key) bool { return true }) }
 
-// settableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
+// SettableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
 // define what is measured, and times and steps define how long.
-func settableKeys() []string { return namesOf(key.settable) }
+func SettableKeys() []string { return namesOf(Key.Settable) }
 
-func fixedKeys() (names []string) {
+// FixedKeys are the keys of a workload that no arm can set.
+func FixedKeys() (names []string) {
 	for _, why := range []fixing{sameName, sameMeasure, sameEnd, sameLength, sameRun} {
-		names = append(names, namesOf(func(k key) bool { return k.fixed == why })...)
+		names = append(names, namesOf(func(k Key) bool { return k.fixed == why })...)
 	}
 	return names
 }
 
-// backgroundKeys are the keys of a background. It has no times of its own, since it lasts as long as its workload.
-func backgroundKeys() []string { return namesOf(func(k key) bool { return k.beside }) }
+// BackgroundKeys are the keys of a background. It has no times of its own, since it lasts as long as its workload.
+func BackgroundKeys() []string { return namesOf(func(k Key) bool { return k.Beside }) }
 
-// isTaken says whether the key has a meaning in a capability.
-func (k key) isTaken(c capability) bool { return k.taken == nil || k.taken(c) }
+// IsTaken says whether the key has a meaning in a capability.
+func (k Key) IsTaken(c ToolCapability) bool { return k.taken == nil || k.taken(c) }
 
-func (k key) settable() bool { return k.fixed == settable }
+// Settable says that an arm can set the key.
+func (k Key) Settable() bool { return k.fixed == settable }
 
-// whyFixed says why an arm cannot set a key; empty if it can.
-func whyFixed(name string) string {
+// WhyFixed says why an arm cannot set a key; empty if it can.
+func WhyFixed(name string) string {
 	switch keyOf(name).fixed {
 	case settable:
 		return ""
@@ -115,19 +118,19 @@ func whyFixed(name string) string {
 	return "it is the same in all arms; leave it out of set"
 }
 
-// ignores says that a key of a workload has no meaning in the capability.
-func (c capability) ignores(name string) bool {
+// Ignores says that a key of a workload has no meaning in the capability.
+func (c ToolCapability) Ignores(name string) bool {
 	k := keyOf(name)
-	return !k.general && !k.isTaken(c)
+	return !k.General && !k.IsTaken(c)
 }
 
 // inKeys is for keys that a capability takes if it lists them in Keys.
-func inKeys(name string) func(c capability) bool {
-	return func(c capability) bool { return slices.Contains(c.Keys, name) }
+func inKeys(name string) func(c ToolCapability) bool {
+	return func(c ToolCapability) bool { return slices.Contains(c.Keys, name) }
 }
 
 // elsewhere is the read of a key that the reader reads on its own.
-func elsewhere(*Workload, Values, capability) {}
+func elsewhere(*Workload, Values, ToolCapability) {}
 
 // Values are what a mapping of the file has, by its keys. What cannot be read is reported. The result says that the
 // mapping has the key, with a value.
@@ -151,12 +154,12 @@ func Quantity[T any](in Values, key, example string, parse func(string) (T, erro
 
 // Read reads the keys of a workload or of a background, and sets the defaults, except for keys that the reader reads on
 // its own.
-func (w *Workload) Read(in Values, can capability, background bool) {
+func (w *Workload) Read(in Values, can ToolCapability, background bool) {
 	if can.Mode == Stream || can.Mode == Load {
 		w.Connections = 1 // also for tools that take no other number
 	}
-	for _, k := range allKeys() {
-		if k.read != nil && (k.beside || !background) {
+	for _, k := range Keys() {
+		if k.read != nil && (k.Beside || !background) {
 			k.read(w, in, can)
 		}
 	}
@@ -177,7 +180,7 @@ type Part struct {
 // Parts gives the values in which workloads must agree to measure the same thing, in the same order for all workloads.
 func (w Workload) Parts() []Part {
 	var parts []Part
-	for _, k := range allKeys() {
+	for _, k := range Keys() {
 		if k.parts != nil {
 			parts = append(parts, k.parts(w)...)
 		}
@@ -186,23 +189,23 @@ func (w Workload) Parts() []Part {
 }
 
 // always is a usual value that does not depend on anything.
-func always[T any](value T) func(Workload, capability) T {
-	return func(Workload, capability) T { return value }
+func always[T any](value T) func(Workload, ToolCapability) T {
+	return func(Workload, ToolCapability) T { return value }
 }
 
 // valued is a key whose value is a field of the workload, which is empty if nothing is said. usual is the value where
 // the file gives none, read reads one, and text writes it.
 func valued[T comparable](
-	at func(w *Workload) *T, usual func(w Workload, c capability) T,
-	read func(in Values, c capability, into *T) (given bool), text func(T) string, k key,
-) key {
+	at func(w *Workload) *T, usual func(w Workload, c ToolCapability) T,
+	read func(in Values, c ToolCapability, into *T) (given bool), text func(T) string, k Key,
+) Key {
 	var empty T
-	if k.taken == nil && !k.general {
-		k.taken = inKeys(k.name)
+	if k.taken == nil && !k.General {
+		k.taken = inKeys(k.Name)
 	}
 	if k.read == nil {
-		k.read = func(w *Workload, in Values, can capability) {
-			if k.isTaken(can) {
+		k.read = func(w *Workload, in Values, can ToolCapability) {
+			if k.IsTaken(can) {
 				*at(w) = usual(*w, can)
 			}
 			read(in, can, at(w))
@@ -217,30 +220,30 @@ func valued[T comparable](
 	if k.apart != nil {
 		k.reset = func(w *Workload) { *at(w) = empty }
 	} else {
-		k.parts = func(w Workload) []Part { return []Part{{k.name, k.name, *at(&w)}} }
+		k.parts = func(w Workload) []Part { return []Part{{k.Name, k.Name, *at(&w)}} }
 	}
 	return k
 }
 
 // number is a key whose value is a whole number. usual is the value where the file gives none; 0 is none.
-func number(at func(w *Workload) *int, usual int, k key) key {
+func number(at func(w *Workload) *int, usual int, k Key) Key {
 	if k.within == nil {
-		k.within = func(c capability) Range { return c.Numbers[k.name] }
-		k.taken = func(c capability) bool { return k.within(c).taken() }
-		k.limits = func(c capability) string { return fmt.Sprintf(" (%s)", k.within(c)) }
+		k.within = func(c ToolCapability) Range { return c.Numbers[k.Name] }
+		k.taken = func(c ToolCapability) bool { return k.within(c).Taken() }
+		k.Limits = func(c ToolCapability) string { return fmt.Sprintf(" (%s)", k.within(c)) }
 	}
-	k.shape = func(t Tools) string {
-		limits := k.within(t.widest())
+	k.Shape = func(t Tools) string {
+		limits := k.within(t.Widest())
 		return fmt.Sprintf(`"type": "integer", "minimum": %d, "maximum": %d`, limits.Min, limits.Max)
 	}
-	k.check = func(c *checker, can capability, w Workload) {
+	k.check = func(c *Checker, can ToolCapability, w Workload) {
 		is, limits := *at(&w), k.within(can)
-		if limits.taken() && (is != 0 || c.given(k.name)) {
-			c.whole(value(k.name), k.name, is, limits)
+		if limits.Taken() && (is != 0 || c.given(k.Name)) {
+			c.whole(AtValue(k.Name), k.Name, is, limits)
 		}
 	}
-	return valued(at, always(usual), func(in Values, can capability, into *int) bool {
-		return in.Whole(k.name, k.within(can), into)
+	return valued(at, always(usual), func(in Values, can ToolCapability, into *int) bool {
+		return in.Whole(k.Name, k.within(can), into)
 	}, func(is int) string {
 		if is == 0 {
 			return notSet
@@ -250,58 +253,58 @@ func number(at func(w *Workload) *int, usual int, k key) key {
 }
 
 // size is a key whose value is a number of bytes. A usual value of 0 stands for what the tool or the kernel chooses.
-func size(at func(w *Workload) *int, usual func(w Workload, c capability) int, k key) key {
-	k.shape = shaped(`"$ref": "#/$defs/size"`)
-	k.taken = func(c capability) bool { return k.within(c).taken() }
-	k.check = func(c *checker, can capability, w Workload) {
+func size(at func(w *Workload) *int, usual func(w Workload, c ToolCapability) int, k Key) Key {
+	k.Shape = shaped(`"$ref": "#/$defs/size"`)
+	k.taken = func(c ToolCapability) bool { return k.within(c).Taken() }
+	k.check = func(c *Checker, can ToolCapability, w Workload) {
 		bytes, limits := *at(&w), k.within(can)
-		none := bytes == 0 && usual(w, can) == 0 && !c.given(k.name)
-		if limits.taken() && !limits.holds(bytes) && !none {
-			c.wrong(value(k.name),
+		none := bytes == 0 && usual(w, can) == 0 && !c.given(k.Name)
+		if limits.Taken() && !limits.Holds(bytes) && !none {
+			c.wrong(AtValue(k.Name),
 				fmt.Sprintf("%s takes %s to %s", can.sender(), FormatSize(limits.Min), FormatSize(limits.Max)),
-				"%s cannot be %s", k.name, FormatSize(bytes))
+				"%s cannot be %s", k.Name, FormatSize(bytes))
 		}
 	}
-	return valued(at, usual, func(in Values, _ capability, into *int) bool {
-		return Quantity(in, k.name, "1024B", ParseSize, into)
+	return valued(at, usual, func(in Values, _ ToolCapability, into *int) bool {
+		return Quantity(in, k.Name, "1024B", ParseSize, into)
 	}, sizeText, k)
 }
 
 // span is a key whose value is a duration. Messages tell to write the example.
 func span(
-	at func(w *Workload) *time.Duration, limits func(c capability) Durations, example time.Duration, k key,
-) key {
-	k.shape = shaped(`"$ref": "#/$defs/duration"`)
-	if !k.general {
-		k.taken = func(c capability) bool { return limits(c).taken() }
+	at func(w *Workload) *time.Duration, limits func(c ToolCapability) Durations, example time.Duration, k Key,
+) Key {
+	k.Shape = shaped(`"$ref": "#/$defs/duration"`)
+	if !k.General {
+		k.taken = func(c ToolCapability) bool { return limits(c).Taken() }
 	}
-	k.check = func(c *checker, can capability, w Workload) {
-		if l := limits(can); l.taken() {
-			l.check(c, value(k.name), k.name, *at(&w), example, can.tool)
+	k.check = func(c *Checker, can ToolCapability, w Workload) {
+		if l := limits(can); l.Taken() {
+			l.check(c, AtValue(k.Name), k.Name, *at(&w), example, can.Tool)
 		}
 	}
-	usual := func(_ Workload, c capability) time.Duration { return limits(c).Default }
-	return valued(at, usual, func(in Values, _ capability, into *time.Duration) bool {
-		return Quantity(in, k.name, FormatDuration(example), ParseDuration, into)
+	usual := func(_ Workload, c ToolCapability) time.Duration { return limits(c).Default }
+	return valued(at, usual, func(in Values, _ ToolCapability, into *time.Duration) bool {
+		return Quantity(in, k.Name, FormatDuration(example), ParseDuration, into)
 	}, FormatDuration, k)
 }
 
 // words is a key whose value is one of some words, the first of which is the usual one.
-func words(at func(w *Workload) *string, known []string, k key) key {
-	k.shape = shaped(`"enum": ` + written(known))
-	k.check = func(c *checker, _ capability, w Workload) {
-		if is := *at(&w); is != "" || c.given(k.name) {
-			c.word(value(k.name), k.name, is, known)
+func words(at func(w *Workload) *string, known []string, k Key) Key {
+	k.Shape = shaped(`"enum": ` + written(known))
+	k.check = func(c *Checker, _ ToolCapability, w Workload) {
+		if is := *at(&w); is != "" || c.given(k.Name) {
+			c.word(AtValue(k.Name), k.Name, is, known)
 		}
 	}
-	return valued(at, always(known[0]), func(in Values, _ capability, into *string) bool {
-		return in.Word(k.name, known[0], into)
+	return valued(at, always(known[0]), func(in Values, _ ToolCapability, into *string) bool {
+		return in.Word(k.Name, known[0], into)
 	}, func(word string) string { return word }, k)
 }
 
 // onOff is a key that is true or false, which is the usual value.
-func onOff(at func(w *Workload) *bool, k key) key {
-	k.shape = shaped(`"type": "boolean", "default": false`)
-	return valued(at, always(false), func(in Values, _ capability, into *bool) bool { return in.Truth(k.name, into) },
+func onOff(at func(w *Workload) *bool, k Key) Key {
+	k.Shape = shaped(`"type": "boolean", "default": false`)
+	return valued(at, always(false), func(in Values, _ ToolCapability, into *bool) bool { return in.Truth(k.Name, into) },
 		strconv.FormatBool, k)
 }

@@ -9,7 +9,7 @@ import (
 // A tool can only declare keys that exist, a number with limits and the others without.
 func TestToolsDeclareKnownKeys(t *testing.T) {
 	seen := 0
-	for _, c := range testTools.all() {
+	for _, c := range testTools.All() {
 		for _, name := range c.Keys {
 			seen++
 			if k := keyOf(name); k.taken == nil || !k.taken(c) {
@@ -18,7 +18,7 @@ func TestToolsDeclareKnownKeys(t *testing.T) {
 		}
 		for name, limits := range c.Numbers {
 			seen++
-			if k := keyOf(name); k.within == nil || k.within(c) != limits || !k.isTaken(c) {
+			if k := keyOf(name); k.within == nil || k.within(c) != limits || !k.IsTaken(c) {
 				t.Errorf("%s has limits for %s, which is no key with a number", c, name)
 			}
 		}
@@ -34,9 +34,9 @@ func TestKeysAreCompared(t *testing.T) {
 	for _, p := range (Workload{}).Parts() {
 		compared = append(compared, p.Key)
 	}
-	for _, k := range allKeys() {
-		if in := slices.Contains(compared, k.name); !k.general && in == (k.apart != nil) {
-			t.Errorf("%s: among the parts %v, and apart %v", k.name, in, k.apart != nil)
+	for _, k := range Keys() {
+		if in := slices.Contains(compared, k.Name); !k.General && in == (k.apart != nil) {
+			t.Errorf("%s: among the parts %v, and apart %v", k.Name, in, k.apart != nil)
 		}
 	}
 	w := Workload{Iterations: 5}
@@ -63,18 +63,18 @@ func TestConditions(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	for _, k := range allKeys() {
+	for _, k := range Keys() {
 		if k.apart == nil {
 			continue
 		}
 		if name, _ := k.apart(all); name == "" {
 			continue
 		}
-		keys = append(keys, k.name)
+		keys = append(keys, k.Name)
 		less := all
 		k.reset(&less)
-		if conditions(less) == conditions(all) || conditions(all.Without([]string{k.name})) != conditions(less) {
-			t.Errorf("%s: %s, without it %s", k.name, conditions(all), conditions(all.Without([]string{k.name})))
+		if conditions(less) == conditions(all) || conditions(all.Without([]string{k.Name})) != conditions(less) {
+			t.Errorf("%s: %s, without it %s", k.Name, conditions(all), conditions(all.Without([]string{k.Name})))
 		}
 	}
 	if none := (Workload{}); len(keys) != 11 || conditions(all.Without(keys)) != conditions(none) {

@@ -139,28 +139,11 @@ const (
 	maxPodEntries = 64
 	// maxAnnotation is the greatest length of an annotation's value in bytes.
 	maxAnnotation = 16 << 10
-	// maxManifest is the greatest length in bytes of a part that is passed on to Kubernetes, as JSON.
-	maxManifest = 16 << 10
+	// MaxManifest is the greatest length in bytes of a part that is passed on to Kubernetes, as JSON.
+	MaxManifest = 16 << 10
 	maxContext  = 1024 // bytes
 	maxImage    = 512  // bytes
 )
-
-// kubernetesKeys are the keys of an arm's kubernetes.
-func kubernetesKeys() []string {
-	return []string{"context", "namespace", "client", "server", "nodes", "through", "service", "networkPolicy", "ready"}
-}
-
-// serviceKeys are the keys of the Service.
-func serviceKeys() []string { return []string{"annotations", "loadBalancerClass"} }
-
-// podKeys are the keys of one side. They are spelled as in manifests of Kubernetes.
-func podKeys() []string {
-	return []string{
-		"node", "nodeSelector", "zone", "affinity", "tolerations", "hostNetwork", "image", "agentImage",
-		"imagePullSecrets", "resources", "annotations", "labels", "runtimeClassName", "priorityClassName", "schedulerName",
-		"securityContext", "os", "interface", "port", "tools",
-	}
-}
 
 func nodesWords() []string { return []string{NodesDifferent, NodesSame, NodesDifferentZones} }
 
@@ -170,32 +153,34 @@ func throughWords() []string {
 
 func policyWords() []string { return []string{PolicyOpen, PolicyLeave} }
 
-func podSystems() []string { return []string{PodLinux, PodWindows} }
+// PodSystems are the values of Pod.OS.
+func PodSystems() []string { return []string{PodLinux, PodWindows} }
 
-// texts are the keys of an arm's kubernetes that have texts.
-func (k *Kubernetes) texts() []textKey {
-	return []textKey{
+// Texts are the keys of an arm's kubernetes that have texts.
+func (k *Kubernetes) Texts() []TextKey {
+	return []TextKey{
 		{"context", "my-cluster", &k.Context, checkContext, false},
 		{"namespace", "perf", &k.Namespace, checkLabelName, false},
 	}
 }
 
-// words are the keys of an arm's kubernetes that have words.
-func (k *Kubernetes) words() []wordKey {
-	return []wordKey{
+// Words are the keys of an arm's kubernetes that have words.
+func (k *Kubernetes) Words() []WordKey {
+	return []WordKey{
 		{"nodes", &k.Nodes, nodesWords(), false}, // one pod needs none
 		{"through", &k.Through, throughWords(), true},
 		{"networkPolicy", &k.Policy, policyWords(), true},
 	}
 }
 
-func (s *ServiceOptions) texts() []textKey {
-	return []textKey{{"loadBalancerClass", "service.k8s.aws/nlb", &s.LoadBalancerClass, checkQualified, false}}
+// Texts are the keys of a Service that have texts.
+func (s *ServiceOptions) Texts() []TextKey {
+	return []TextKey{{"loadBalancerClass", "service.k8s.aws/nlb", &s.LoadBalancerClass, CheckQualified, false}}
 }
 
-// texts are the keys of a side that have texts.
-func (p *Pod) texts() []textKey {
-	return []textKey{
+// Texts are the keys of a side that have texts.
+func (p *Pod) Texts() []TextKey {
+	return []TextKey{
 		{"node", "node-1", &p.Node, checkDomainName, false},
 		{"zone", "eu-west-1a", &p.Zone, checkZone, false},
 		{"image", DefaultPodImage, &p.Image, checkImage, false},

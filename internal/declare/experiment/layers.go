@@ -10,16 +10,16 @@ import (
 	"nearfar/internal/base/stats"
 )
 
-// maxLayers is how many different layers an experiment can have.
-const maxLayers = 100
+// MaxLayers is how many different layers an experiment can have.
+const MaxLayers = 100
 
-// deriveLayers counts the elements of each arm's path, unless the arm declares its layers.
+// DeriveLayers counts the elements of each arm's path, unless the arm declares its layers.
 //
 // A layer is a kind of element. If elements of one kind differ in their parameters, the element with the least effect
 // counts as the kind alone. Every other element counts as the kind and as a layer that is named by the difference: a
 // wire with a delay of 50us counts as wire and as wire(delay=50us), whose cost is the delay. A firewall's place counts
 // as a parameter: if some firewalls are at hosts, a firewall on a router counts as firewall and as firewall(at=router).
-func deriveLayers(arms []Arm) {
+func DeriveLayers(arms []Arm) {
 	least := leastElements(arms)
 	for i := range arms {
 		if arms[i].LayersDeclared || arms[i].Lab == nil {
@@ -156,14 +156,14 @@ func design(arms []Arm) stats.Design {
 	return d
 }
 
-// separable finds declared layers that the arms cannot tell apart. For layers from paths this is no mistake: the
+// Separable finds declared layers that the arms cannot tell apart. For layers from paths this is no mistake: the
 // analysis gives their cost together, and says so.
-func separable(c *checker, d stats.Design) {
+func Separable(c *Checker, d stats.Design) {
 	for _, set := range d.Separate().Inseparable {
 		for _, arm := range d.Arms {
-			in := c.in("arms", arm, "layers")
+			in := c.In("arms", arm, "layers")
 			if i := slices.IndexFunc(set.Layers, in.given); i >= 0 {
-				in.wrong(atKey(set.Layers[i]), "add "+set.Missing, "the arms cannot tell the layers %s apart",
+				in.wrong(AtKey(set.Layers[i]), "add "+set.Missing, "the arms cannot tell the layers %s apart",
 					strings.Join(set.Layers, ", "))
 				break
 			}
@@ -171,15 +171,15 @@ func separable(c *checker, d stats.Design) {
 	}
 }
 
-// undeclaredLayers finds arms with hosts or pods that do not say what a packet crosses, if other arms do.
-func undeclaredLayers(c *checker, arms []Arm) {
+// UndeclaredLayers finds arms with hosts or pods that do not say what a packet crosses, if other arms do.
+func UndeclaredLayers(c *Checker, arms []Arm) {
 	with := slices.IndexFunc(arms, func(a Arm) bool { return a.Lab != nil || a.LayersDeclared })
 	if with < 0 {
 		return
 	}
 	for _, a := range arms {
-		if (a.hasHosts() || a.Kubernetes != nil) && !a.LayersDeclared {
-			c.wrong(atKey("arms", a.Name),
+		if (a.HasHosts() || a.Kubernetes != nil) && !a.LayersDeclared {
+			c.wrong(AtKey("arms", a.Name),
 				"say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
 				"arm %s declares no layers, and arm %s has some", quote(a.Name), quote(arms[with].Name))
 		}
@@ -196,13 +196,13 @@ func (e *Experiment) otherHosts() []string {
 	layers := make([]string, len(e.Arms))
 	base, _ := e.Arm(e.Baseline)
 	for i, a := range e.Arms {
-		none := a.Lab != nil || !a.hasHosts() && a.Kubernetes == nil
+		none := a.Lab != nil || !a.HasHosts() && a.Kubernetes == nil
 		if none || a.LayersDeclared || base.Lab == nil && a.sameHosts(base) {
 			continue
 		}
 		owner := e.HostsOf(a.Name)
 		layers[i] = "hosts=" + cmp.Or(a.Client, owner) + "/" + cmp.Or(a.Server, owner)
-		if !a.hasHosts() {
+		if !a.HasHosts() {
 			layers[i] = "hosts=" + owner
 		}
 	}

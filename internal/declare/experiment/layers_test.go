@@ -14,7 +14,7 @@ func derived(paths ...[]Element) []map[string]int {
 	for i, path := range paths {
 		arms[i].Lab = &Lab{Path: path}
 	}
-	deriveLayers(arms)
+	DeriveLayers(arms)
 	layers := make([]map[string]int, len(arms))
 	for i, a := range arms {
 		layers[i] = a.Layers
@@ -109,7 +109,7 @@ func TestFirewallAt(t *testing.T) {
 	} {
 		var path []Element
 		for _, kind := range strings.Fields(c.path) {
-			path = append(path, newElement(kind))
+			path = append(path, NewElement(kind))
 		}
 		got, ok := FirewallAt(path, c.i)
 		if !ok {

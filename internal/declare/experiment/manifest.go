@@ -6,31 +6,9 @@ import (
 	"errors"
 )
 
-// manifestKeys are the keys of a part of a manifest that is passed on to Kubernetes (core/v1).
-func manifestKeys(part string) []string {
-	switch part {
-	case "affinity":
-		return []string{"nodeAffinity", "podAffinity", "podAntiAffinity"}
-	case "nodeAffinity", "podAffinity", "podAntiAffinity":
-		return []string{"requiredDuringSchedulingIgnoredDuringExecution",
-			"preferredDuringSchedulingIgnoredDuringExecution"}
-	case "tolerations":
-		return []string{"key", "operator", "value", "effect", "tolerationSeconds"}
-	case "resources":
-		return []string{"requests", "limits"}
-	case "securityContext":
-		return []string{
-			"allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged", "procMount",
-			"readOnlyRootFilesystem", "runAsGroup", "runAsNonRoot", "runAsUser", "seLinuxOptions", "seccompProfile",
-			"windowsOptions",
-		}
-	}
-	return nil
-}
-
 // manifest checks a recorded part of a manifest. A part of a file is the reader's to check: only the text shows what is
 // wrong with it.
-func (c *checker) manifest(part string, is json.RawMessage) {
+func (c *Checker) manifest(part string, is json.RawMessage) {
 	if c.text != nil || len(is) == 0 {
 		return
 	}
@@ -40,24 +18,24 @@ func (c *checker) manifest(part string, is json.RawMessage) {
 	err := decoder.Decode(&all)
 	all = asInFiles(all)
 	empty := part != "resources" && (string(is) == "{}" || string(is) == "[]")
-	if err != nil || empty || len(is) > maxManifest || written(all) != written(is) {
-		c.wrong(value(part), "", "it is not as a file makes it")
+	if err != nil || empty || len(is) > MaxManifest || written(all) != written(is) {
+		c.wrong(AtValue(part), "", "it is not as a file makes it")
 		return
 	}
 	if part == "tolerations" {
 		list, ok := all.([]any)
 		if !ok {
-			c.wrong(value(part), "", "it must be a list")
+			c.wrong(AtValue(part), "", "it must be a list")
 		}
 		for _, one := range list {
-			c.object(part, "a toleration", one, manifestKeys(part))
+			c.object(part, "a toleration", one, KeysOf(part))
 		}
 		return
 	}
-	for key, inner := range c.object(part, part, all, manifestKeys(part)) {
+	for key, inner := range c.object(part, part, all, KeysOf(part)) {
 		switch part {
 		case "affinity":
-			c.object(part, key, inner, manifestKeys(key))
+			c.object(part, key, inner, KeysOf(key))
 		case "resources":
 			c.amounts(part, inner)
 		}
@@ -65,29 +43,29 @@ func (c *checker) manifest(part string, is json.RawMessage) {
 }
 
 // object checks that a value of a part is a mapping with known keys.
-func (c *checker) object(part, what string, is any, known []string) map[string]any {
+func (c *Checker) object(part, what string, is any, known []string) map[string]any {
 	object, ok := is.(map[string]any)
 	if !ok {
-		c.wrong(value(part), "", "%s must be a mapping", what)
+		c.wrong(AtValue(part), "", "%s must be a mapping", what)
 	}
 	for key := range object {
-		c.word(value(part), "key of "+what, key, known)
+		c.word(AtValue(part), "key of "+what, key, known)
 	}
 	return object
 }
 
 // amounts checks the quantities of requests or limits.
-func (c *checker) amounts(part string, are any) {
+func (c *Checker) amounts(part string, are any) {
 	all, ok := are.(map[string]any)
 	if !ok {
-		c.wrong(value(part), "", "its quantities must be a mapping")
+		c.wrong(AtValue(part), "", "its quantities must be a mapping")
 	}
 	for name, is := range all {
 		text, ok := is.(string)
 		if !ok {
 			text = written(is)
 		}
-		c.refuse(value(part), errors.Join(checkQualified(name), checkAmount(text)))
+		c.refuse(AtValue(part), errors.Join(CheckQualified(name), CheckAmount(text)))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxRateWord is the value of rate for "as fast as possible".
-const maxRateWord = "max"
+// MaxRateWord is the value of rate for "as fast as possible".
+const MaxRateWord = "max"
 
 // Limits and defaults of offered rates.
 const (
@@ -18,17 +18,15 @@ func arrivalWords() []string { return []string{ConstantArrivals, PoissonArrivals
 
 func directionWords() []string { return []string{Upload, Download, Both} }
 
-func stepKeys() []string { return []string{"rate", "for"} }
-
 // checkRate checks the offered rate.
-func checkRate(c *checker, can capability, w Workload) {
+func checkRate(c *Checker, can ToolCapability, w Workload) {
 	rate, limits := w.OfferedRate+w.Rate, can.Rate
 	if w.Rate != 0 && limits.Unit != BitRate || w.OfferedRate != 0 && limits.Unit != EventRate {
-		c.wrong(value("rate"), "", "%s takes no such rate", can)
+		c.wrong(AtValue("rate"), "", "%s takes no such rate", can)
 		return
 	}
 	if rate != 0 {
-		limits.check(c, value("rate"), rate, can.tool)
+		limits.check(c, AtValue("rate"), rate, can.Tool)
 	}
 	each := rate / float64(max(1, w.Connections))
 	if rate != 0 && each < limits.MinEach && c.sound("rate", "connections") {
@@ -41,22 +39,20 @@ func checkRate(c *checker, can capability, w Workload) {
 		one, other := rate != 0 || c.given("rate"), len(w.Steps) > 0 || c.given("steps")
 		switch {
 		case one && other:
-			c.wrong(atKey("rate"), "keep one of them", "rate and steps both set the offered load")
+			c.wrong(AtKey("rate"), "keep one of them", "rate and steps both set the offered load")
 		case !one && !other:
-			c.wrong(value("rate"), "write a rate, or steps", "the load has no rate")
+			c.wrong(AtValue("rate"), "write a rate, or steps", "the load has no rate")
 		}
 	}
 }
 
-const stepsExample = "steps: [{rate: 1000/s, for: 1s}]"
-
-// stepsDuration adds the times of the steps. If a step has no time, the result is the duration that a workload has by
+// StepsDuration adds the times of the steps. If a step has no time, the result is the duration that a workload has by
 // default.
-func stepsDuration(steps []Step) time.Duration {
+func StepsDuration(steps []Step) time.Duration {
 	var sum time.Duration
 	for _, s := range steps {
 		if s.For <= 0 {
-			return defaultWindow
+			return DefaultWindow
 		}
 		sum += s.For
 	}
@@ -64,28 +60,28 @@ func stepsDuration(steps []Step) time.Duration {
 }
 
 // checkSteps checks each step, and how long they take together.
-func checkSteps(c *checker, can capability, w Workload) {
+func checkSteps(c *Checker, can ToolCapability, w Workload) {
 	if len(w.Steps) == 0 && c.given("steps") && can.Mode == Load {
-		c.wrong(value("steps"), "write, for example, "+stepsExample, "there are no steps")
+		c.wrong(AtValue("steps"), "write, for example, "+StepsExample, "there are no steps")
 	}
 	if len(w.Steps) > maxSteps {
 		return // Workload.bounds reports them
 	}
 	before := c.count()
 	for i, s := range w.Steps {
-		step := c.in("steps", item(i))
-		can.Rate.check(step, value("rate"), s.Rate, can.tool)
-		can.Duration.check(step, value("for"), "for", s.For, time.Second, can.tool)
+		step := c.In("steps", Item(i))
+		can.Rate.check(step, AtValue("rate"), s.Rate, can.Tool)
+		can.Duration.check(step, AtValue("for"), "for", s.For, time.Second, can.Tool)
 	}
 	if len(w.Steps) == 0 || c.count() > before {
 		return
 	}
-	switch sum := stepsDuration(w.Steps); {
+	switch sum := StepsDuration(w.Steps); {
 	case sum > can.Duration.Max:
-		c.wrong(atKey("steps"), "at most "+FormatDuration(can.Duration.Max), "the steps take %s together",
+		c.wrong(AtKey("steps"), "at most "+FormatDuration(can.Duration.Max), "the steps take %s together",
 			FormatDuration(sum))
 	case sum != w.Duration:
-		c.wrong(value("duration"), "leave it out", "the steps say how long the workload takes")
+		c.wrong(AtValue("duration"), "leave it out", "the steps say how long the workload takes")
 	}
 }
 

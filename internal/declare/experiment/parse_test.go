@@ -64,7 +64,7 @@ const canaryJoin = "CANARY"
 func testInputs(t testing.TB, folder, name string) Inputs {
 	t.Helper()
 	values := map[string]string{
-		"VM_A": "vm-a", "WIN_JOIN": joinPrefix + "1." + canaryJoin + "-d2lu", "SECONDS": "3s", "BLOCKS": "12",
+		"VM_A": "vm-a", "WIN_JOIN": JoinPrefix + "1." + canaryJoin + "-d2lu", "SECONDS": "3s", "BLOCKS": "12",
 		"EMPTY": "", "CONTROL": "a\x1b[2J", "STRUCTURE": "{ssh: vm-a, sudo: true}", "LIST": "[native]",
 	}
 	in := Inputs{Given: []string{"VM_A", "NAME"}, Variable: func(name string) (string, bool) {
@@ -309,8 +309,8 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		for _, w := range e.Workloads {
-			if c, ok := testTools.find(w.Tool, w.Mode, w.Protocol); !ok || w.Duration <= 0 || w.Placement.Kind == "" ||
-				c.accepts("request") != (w.Request > 0) {
+			if c, ok := testTools.Find(w.Tool, w.Mode, w.Protocol); !ok || w.Duration <= 0 || w.Placement.Kind == "" ||
+				c.Accepts("request") != (w.Request > 0) {
 				t.Errorf("workload %+v", w)
 			}
 		}

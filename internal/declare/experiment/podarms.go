@@ -128,10 +128,10 @@ func (p *Pod) String() string {
 	return "pod (" + strings.Join(with, ", ") + ")"
 }
 
-// checkAnswered checks that an arm dials no Service with a ping. Services forward TCP and UDP; they answer no ICMP.
-func (a Arm) checkAnswered(c *checker, w Workload) {
+// CheckAnswered checks that an arm dials no Service with a ping. Services forward TCP and UDP; they answer no ICMP.
+func (a Arm) CheckAnswered(c *Checker, w Workload) {
 	if w.Mode == Ping && a.Kubernetes != nil && a.Kubernetes.IsService() {
-		c.wrong(value("tool"), "measure it in another experiment, or write through: pod or through: headless in the arm",
+		c.wrong(AtValue("tool"), "measure it in another experiment, or write through: pod or through: headless in the arm",
 			"ping: arm %s dials a Service (%s), and a Service answers no ICMP", quote(a.Name), a.Kubernetes.Through)
 	}
 }

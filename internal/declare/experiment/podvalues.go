@@ -49,8 +49,8 @@ func checkDomainName(text string) error {
 	return nil
 }
 
-// checkQualified checks the key of a label or an annotation: a name, which can have a domain and / before it.
-func checkQualified(text string) error {
+// CheckQualified checks the key of a label or an annotation: a name, which can have a domain and / before it.
+func CheckQualified(text string) error {
 	name, ok := text, true
 	if domain, rest, found := strings.Cut(text, "/"); found {
 		name, ok = rest, checkDomainName(domain) == nil
@@ -102,8 +102,8 @@ func checkImage(text string) error {
 	return nil
 }
 
-// checkAmount checks a quantity of Kubernetes.
-func checkAmount(text string) error {
+// CheckAmount checks a quantity of Kubernetes.
+func CheckAmount(text string) error {
 	if !amount.MatchString(text) {
 		return refused("write, for example, 2, 500m or 256Mi", "%s is no quantity of Kubernetes", quote(text))
 	}

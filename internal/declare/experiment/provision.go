@@ -83,15 +83,6 @@ const (
 	maxRetryWait = 24 * time.Hour
 )
 
-func provisionKeys() []string {
-	return append(makerKeys(), "variables", "ttl", "retry", "replace", "prices")
-}
-
-// makerKeys are the keys for the folder of what makes the machines. One of them is given.
-func makerKeys() []string { return []string{"tofu", "az", "cdk"} }
-
-func retryKeys() []string { return []string{"variables", "wait", "attempts"} }
-
 // checkFolder checks the path of a folder on this machine.
 func checkFolder(path string) error {
 	switch {
@@ -104,18 +95,18 @@ func checkFolder(path string) error {
 }
 
 // check checks how machines are made.
-func (p *Provision) check(c *checker) {
+func (p *Provision) check(c *Checker) {
 	if p == nil {
 		return
 	}
 	if n := len(p.Tofu) + len(p.Az) + len(p.Cdk) + len(p.File); n > maxHostPath+maxFilePath {
-		c.wrong(value(), "", "its paths have %d bytes", n)
+		c.wrong(AtValue(), "", "its paths have %d bytes", n)
 	}
-	c.most(value("retry", "variables"), "entries", len(p.Retry.Variables), maxChoices)
-	c.most(atKey("prices"), "prices", len(p.Prices), maxPrices)
-	if c.most(value("replace"), "resources", len(p.Replace), maxReplaced) {
+	c.Most(AtValue("retry", "variables"), "entries", len(p.Retry.Variables), maxChoices)
+	c.Most(AtKey("prices"), "prices", len(p.Prices), MaxPrices)
+	if c.Most(AtValue("replace"), "resources", len(p.Replace), maxReplaced) {
 		for i, one := range p.Replace {
-			c.refuse(value("replace", item(i)), checkResource(one))
+			c.refuse(AtValue("replace", Item(i)), checkResource(one))
 		}
 	}
 	if !c.strict {
@@ -124,23 +115,24 @@ func (p *Provision) check(c *checker) {
 	for _, price := range p.Prices {
 		price.check(c)
 	}
-	c.texts(p.texts())
-	c.spans(value("ttl"), "ttl", p.TTL, minTTL, maxTTL)
+	c.texts(p.Texts())
+	c.spans(AtValue("ttl"), "ttl", p.TTL, minTTL, maxTTL)
 	if p.Retry.Wait > maxRetryWait {
-		c.wrong(value("retry", "wait"), "at most "+FormatDuration(maxRetryWait), "wait cannot be %s",
+		c.wrong(AtValue("retry", "wait"), "at most "+FormatDuration(maxRetryWait), "wait cannot be %s",
 			FormatDuration(p.Retry.Wait))
 	}
-	c.in("retry").numbers(p.Retry.numbers())
+	c.In("retry").numbers(p.Retry.Numbers())
 }
 
-// texts are the keys for the folder of what makes the machines.
-func (p *Provision) texts() []textKey {
-	return []textKey{{"tofu", "./tofu", &p.Tofu, checkFolder, false}, {"az", "./az", &p.Az, checkFolder, false},
+// Texts are the keys for the folder of what makes the machines.
+func (p *Provision) Texts() []TextKey {
+	return []TextKey{{"tofu", "./tofu", &p.Tofu, checkFolder, false}, {"az", "./az", &p.Az, checkFolder, false},
 		{"cdk", "./cdk", &p.Cdk, checkFolder, false}}
 }
 
-func (t *Retry) numbers() []numberKey {
-	return []numberKey{{"attempts", &t.Attempts, Range{1, maxChoices}}}
+// Numbers are the keys of retry that have whole numbers.
+func (t *Retry) Numbers() []NumberKey {
+	return []NumberKey{{"attempts", &t.Attempts, Range{1, maxChoices}}}
 }
 
 // A Price is what an hour of something costs.
@@ -153,14 +145,14 @@ type Price struct {
 
 // Limits of prices.
 const (
-	maxPrices = 100
+	MaxPrices = 100
 	maxHourly = 10_000 // US dollars
 )
 
 // check checks a price.
-func (p Price) check(c *checker) {
-	c.refuse(atKey("prices", p.Of), checkResource(p.Of))
+func (p Price) check(c *Checker) {
+	c.refuse(AtKey("prices", p.Of), checkResource(p.Of))
 	if !(p.Hourly >= 0 && p.Hourly <= maxHourly) || math.Signbit(p.Hourly) {
-		c.wrong(value("prices", p.Of), "write US dollars for an hour, for example 0.108", "%s has no price", quote(p.Of))
+		c.wrong(AtValue("prices", p.Of), "write US dollars for an hour, for example 0.108", "%s has no price", quote(p.Of))
 	}
 }

@@ -158,8 +158,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 }
 
-// parseDelay is ParseDuration for the delay of a path. A number without a unit is likely in milliseconds there.
-func parseDelay(text string) (time.Duration, error) {
+// ParseDelay is ParseDuration for the delay of a path. A number without a unit is likely in milliseconds there.
+func ParseDelay(text string) (time.Duration, error) {
 	d, err := ParseDuration(text)
 	if _, alone := strconv.ParseFloat(text, 64); err != nil && alone == nil && !strings.HasPrefix(text, "-") {
 		return 0, noUnit(text, "write "+text+"ms, or with another unit of "+unitNames(durationUnits()))

@@ -15,17 +15,17 @@ import (
 // If baseline is empty, it is the first arm. The error says what is wrong, and what would be right.
 func Recorded(name, question, baseline string, arms []string, workloads []Workload) (*Experiment, error) {
 	c := newChecker()
-	c.name(value(), "a run", name)
+	c.Name(AtValue(), "a run", name)
 	if n := utf8.RuneCountInString(question); n > maxQuestion {
-		c.wrong(value(), fmt.Sprintf("at most %d", maxQuestion), "the question has %d characters", n)
+		c.wrong(AtValue(), fmt.Sprintf("at most %d", maxQuestion), "the question has %d characters", n)
 	}
 	e := &Experiment{Name: name, Question: question, Baseline: baseline, Workloads: workloads, Imported: true}
 	for _, arm := range arms {
-		c.name(value(), "an arm", arm)
+		c.Name(AtValue(), "an arm", arm)
 		e.Arms = append(e.Arms, Arm{Name: arm, Layers: map[string]int{}})
 	}
 	for _, w := range workloads {
-		c.name(value(), "a workload", w.Name)
+		c.Name(AtValue(), "a workload", w.Name)
 	}
 	switch {
 	case c.count() > 0:

@@ -46,7 +46,7 @@ func TestRecorded(t *testing.T) {
 	if !e.Imported || e.Baseline != "near" || len(e.Arms) != 2 || len(e.Slots()) != 0 || e.Arms[0].Layers == nil {
 		t.Errorf("%+v", e)
 	}
-	many := make([]string, maxArms+1)
+	many := make([]string, MaxArms+1)
 	for i := range many {
 		many[i] = fmt.Sprint("a", i)
 	}
@@ -66,7 +66,7 @@ func TestRecorded(t *testing.T) {
 		"none":     {"zones", "", "", nil, nil, "there are no arms"},
 		"many":     {"zones", "", "", many, nil, "101 arms: at most 100"},
 		"workload": {"zones", "", "", []string{"near"}, []Workload{{Name: ""}}, `"" is no name of a workload`},
-		"workloads": {"zones", "", "", []string{"near"}, slices.Repeat(workloads, maxWorkloads+1),
+		"workloads": {"zones", "", "", []string{"near"}, slices.Repeat(workloads, MaxWorkloads+1),
 			"101 workloads: at most 100"},
 		"everything": {"", "", "x", []string{"-"}, nil, `"" is no name of a run`},
 	} {

@@ -28,7 +28,7 @@ func (e *Experiment) Made() (names []string) {
 // Redeploys says that Provision makes the machines of arms anew for each deployment of the schedule.
 func (e *Experiment) Redeploys() bool {
 	return e.Schedule.DeploymentCount() > 1 && e.Provision != nil && len(e.Provision.Replace) > 0 &&
-		slices.ContainsFunc(e.Arms, Arm.hasHosts)
+		slices.ContainsFunc(e.Arms, Arm.HasHosts)
 }
 
 // madeFrom says whether the hosts that an arm names are machines that provision makes. Both are, if it names none.

@@ -33,7 +33,7 @@ func TestReferencePage(t *testing.T) {
 // Every key has a row, and every link a heading to go to.
 func TestReferenceIsWhole(t *testing.T) {
 	page := string(Reference(testTools))
-	for _, keys := range [][]string{experimentKeys(), scheduleKeys(), workloadKeys(), labKeys(), hostKeys(), kubernetesKeys(), podKeys(), check.Expectations()} {
+	for _, keys := range [][]string{KeysOf("experiment"), KeysOf("schedule"), WorkloadKeys(), KeysOf("lab"), KeysOf("host"), KeysOf("kubernetes"), KeysOf("pod"), check.Expectations()} {
 		for _, key := range keys {
 			if !strings.Contains(page, "| `"+key+"` |") {
 				t.Errorf("no row for %s", key)

@@ -157,13 +157,9 @@ const (
 	MaxTrials = 100_000
 )
 
-func scheduleKeys() []string {
-	return []string{"blocks", "baseline_repeats", "retries", "seed", "deployments"}
-}
-
-// numbers are the keys of a schedule that have whole numbers, except its seed.
-func (s *Schedule) numbers() []numberKey {
-	return []numberKey{{"blocks", &s.Blocks, Range{1, MaxBlocks}},
+// Numbers are the keys of a schedule that have whole numbers, except its seed.
+func (s *Schedule) Numbers() []NumberKey {
+	return []NumberKey{{"blocks", &s.Blocks, Range{1, MaxBlocks}},
 		{"baseline_repeats", &s.BaselineRepeats, Range{1, maxBaselineRepeats}},
 		{"retries", &s.Retries, Range{0, maxRetries}}, {"deployments", &s.Deployments, Range{1, maxDeployments}}}
 }

@@ -110,8 +110,8 @@ func suffixed(name, suffix string, taken map[string]bool) string {
 // second result is false if the tool has no trials that are at most half as long, or if the workload's length is not
 // its duration: it has steps, or counts iterations.
 func (w Workload) shortened(tools Tools) (Workload, bool) {
-	for _, k := range allKeys() {
-		if len(w.Steps) > 0 || k.fixed == sameEnd && k.name != "duration" && k.given(w) {
+	for _, k := range Keys() {
+		if len(w.Steps) > 0 || k.fixed == sameEnd && k.Name != "duration" && k.given(w) {
 			return w, false
 		}
 	}
@@ -142,21 +142,21 @@ func (w Workload) durations(short time.Duration, tools Tools) []time.Duration {
 }
 
 // check checks that the lists are not too long, and that they name workloads.
-func (s *SelfComparison) check(c *checker, workloads map[string]bool) {
+func (s *SelfComparison) check(c *Checker, workloads map[string]bool) {
 	if s == nil {
 		return
 	}
-	c.whole(value("comparisons"), "comparisons", s.Comparisons, Range{1, maxArms})
-	c.whole(value("blocks"), "blocks", s.Blocks, Range{0, MaxBlocks})
-	if !c.most(value("lengths"), "lengths", len(s.Lengths), maxWorkloads) {
+	c.whole(AtValue("comparisons"), "comparisons", s.Comparisons, Range{1, MaxArms})
+	c.whole(AtValue("blocks"), "blocks", s.Blocks, Range{0, MaxBlocks})
+	if !c.Most(AtValue("lengths"), "lengths", len(s.Lengths), MaxWorkloads) {
 		return
 	}
 	for i, l := range s.Lengths {
-		at := value("lengths", item(i))
+		at := AtValue("lengths", Item(i))
 		if !workloads[l.Workload] || l.Short != "" && !workloads[l.Short] {
 			c.wrong(at, "", "lengths of %s and %s, which are no workloads", quote(l.Workload), quote(l.Short))
 		}
-		if c.most(at, "durations", len(l.Durations), maxLengths) &&
+		if c.Most(at, "durations", len(l.Durations), maxLengths) &&
 			slices.ContainsFunc(l.Durations, func(d time.Duration) bool { return d <= 0 }) {
 			c.wrong(at, "", "a length of %s is not longer than 0", quote(l.Workload))
 		}

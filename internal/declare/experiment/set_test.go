@@ -89,12 +89,12 @@ func TestEverySettableKeyHasAValue(t *testing.T) {
 		Arrivals: PoissonArrivals,
 		Batch:    1, Direction: Upload, Socket: Socket{Wait: WaitSpin,
 			NoDelay: &on}, Placement: Placement{Kind: PlacementFree}}
-	for _, key := range settableKeys() {
+	for _, key := range SettableKeys() {
 		if w.Value(key) == "" {
 			t.Errorf("%s has no value", key)
 		}
 	}
-	for _, key := range fixedKeys() {
+	for _, key := range FixedKeys() {
 		if v := w.Value(key); v != "" {
 			t.Errorf("%s has the value %s", key, v)
 		}

@@ -14,19 +14,21 @@ const (
 
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
-func readWait(in Values, _ capability, into *string) bool { return in.Word("wait", WaitBlock, into) }
+func readWait(in Values, _ ToolCapability, into *string) bool {
+	return in.Word("wait", WaitBlock, into)
+}
 
 // checkWait checks that a tool can wait so.
-func checkWait(c *checker, can capability, w Workload) {
-	if w.Wait == "" && !c.given("wait") || !c.word(value("wait"), "wait", w.Wait, waitWords()) {
+func checkWait(c *Checker, can ToolCapability, w Workload) {
+	if w.Wait == "" && !c.given("wait") || !c.word(AtValue("wait"), "wait", w.Wait, waitWords()) {
 		return
 	}
 	if len(can.Waits) > 0 && !slices.Contains(can.Waits, w.Wait) {
-		c.wrong(value("wait"), "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, w.Wait)
+		c.wrong(AtValue("wait"), "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, w.Wait)
 	}
 }
 
-func readNoDelay(in Values, _ capability, into **bool) bool {
+func readNoDelay(in Values, _ ToolCapability, into **bool) bool {
 	var on bool
 	given := in.Truth("nodelay", &on)
 	if given {
@@ -35,14 +37,14 @@ func readNoDelay(in Values, _ capability, into **bool) bool {
 	return given
 }
 
-func readCongestion(in Values, _ capability, into *string) bool {
+func readCongestion(in Values, _ ToolCapability, into *string) bool {
 	return in.Text("congestion", "cubic", into)
 }
 
 // checkCongestion checks the name of a congestion control. Which names exist depends on the hosts' kernels.
-func checkCongestion(c *checker, _ capability, w Workload) {
+func checkCongestion(c *Checker, _ ToolCapability, w Workload) {
 	if (w.Congestion != "" || c.given("congestion")) && !isCongestion(w.Congestion) {
-		c.wrong(value("congestion"), "write, for example, cubic, reno or bbr",
+		c.wrong(AtValue("congestion"), "write, for example, cubic, reno or bbr",
 			"%s is no name of a congestion control", quote(w.Congestion))
 	}
 }

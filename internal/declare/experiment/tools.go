@@ -61,7 +61,8 @@ type Capability struct {
 // Range is a smallest and a greatest number. The zero value says that a capability does not take the number.
 type Range struct{ Min, Max int }
 
-func (r Range) taken() bool { return r.Max > 0 }
+// Taken says that a capability takes the number.
+func (r Range) Taken() bool { return r.Max > 0 }
 
 // String writes the range as "1 to 128".
 func (r Range) String() string { return fmt.Sprintf("%d to %d", r.Min, r.Max) }
@@ -69,30 +70,32 @@ func (r Range) String() string { return fmt.Sprintf("%d to %d", r.Min, r.Max) }
 // with gives a range that includes another one.
 func (r Range) with(other Range) Range {
 	switch {
-	case !other.taken():
+	case !other.Taken():
 		return r
-	case !r.taken():
+	case !r.Taken():
 		return other
 	}
 	return Range{min(r.Min, other.Min), max(r.Max, other.Max)}
 }
 
-// hint says in a message which numbers are right.
-func (r Range) hint() string { return fmt.Sprintf("write %d to %d", r.Min, r.Max) }
+// Hint says in a message which numbers are right.
+func (r Range) Hint() string { return fmt.Sprintf("write %d to %d", r.Min, r.Max) }
 
-func (r Range) holds(n int) bool { return n >= r.Min && n <= r.Max }
+// Holds says that a number is within the range.
+func (r Range) Holds(n int) bool { return n >= r.Min && n <= r.Max }
 
 // Durations are the limits of a duration. Max is 0 where a capability does not take it. Every duration is a multiple
 // of Step.
 type Durations struct{ Default, Min, Max, Step time.Duration }
 
-func (d Durations) taken() bool { return d.Max > 0 }
+// Taken says that a capability takes the duration.
+func (d Durations) Taken() bool { return d.Max > 0 }
 
 // String writes the range as "10ms to 24h".
 func (d Durations) String() string { return FormatDuration(d.Min) + " to " + FormatDuration(d.Max) }
 
 // check checks a duration. The example is for hints.
-func (d Durations) check(c *checker, at spot, what string, is, example time.Duration, tool string) {
+func (d Durations) check(c *Checker, at Spot, what string, is, example time.Duration, tool string) {
 	switch {
 	case is == 0 && d.Min > 0:
 		c.wrong(at, "write, for example, "+FormatDuration(example), "%s must be longer than 0", what)
@@ -149,7 +152,7 @@ func (l RateLimits) text(rate float64) string {
 }
 
 // check checks a rate.
-func (l RateLimits) check(c *checker, at spot, rate float64, tool string) {
+func (l RateLimits) check(c *Checker, at Spot, rate float64, tool string) {
 	switch {
 	case rate < l.Min:
 		c.wrong(at, "at least "+l.text(l.Min), "rate %s is too low", l.text(rate))
@@ -161,19 +164,19 @@ func (l RateLimits) check(c *checker, at spot, rate float64, tool string) {
 	}
 }
 
-// capability is a Capability with the tool that declares it.
-type capability struct {
+// ToolCapability is a Capability with the tool that declares it.
+type ToolCapability struct {
 	Capability
-	tool string
+	Tool string
 	// protocols is how many protocols the tool has in this mode.
 	protocols int
 	// others are the tools that messages name for what this one cannot do.
 	others Tools
 }
 
-// all lists the capabilities of all tools.
-func (t Tools) all() []capability {
-	var all []capability
+// All lists the capabilities of all tools.
+func (t Tools) All() []ToolCapability {
+	var all []ToolCapability
 	for _, tool := range t {
 		for _, c := range tool.Does {
 			protocols := 0
@@ -182,7 +185,7 @@ func (t Tools) all() []capability {
 					protocols++
 				}
 			}
-			all = append(all, capability{c, tool.Name, protocols, t})
+			all = append(all, ToolCapability{c, tool.Name, protocols, t})
 		}
 	}
 	return all
@@ -190,7 +193,7 @@ func (t Tools) all() []capability {
 
 // Names lists the tools that nearfar runs.
 func (t Tools) Names() []string {
-	return t.distinct(func(c capability) string { return c.tool })
+	return t.Distinct(func(c ToolCapability) string { return c.Tool })
 }
 
 // Programs lists the programs that the tools run on the hosts, except nearfar itself.
@@ -211,8 +214,8 @@ const self = "nearfar"
 
 // Modes lists the modes that the tool of this name has; with an empty name, those of all tools.
 func (t Tools) Modes(tool string) []string {
-	return t.distinct(func(c capability) string {
-		if tool != "" && c.tool != tool {
+	return t.Distinct(func(c ToolCapability) string {
+		if tool != "" && c.Tool != tool {
 			return ""
 		}
 		return c.Mode
@@ -221,8 +224,8 @@ func (t Tools) Modes(tool string) []string {
 
 // Protocols lists the protocols that the tool of this name has in this mode; an empty name stands for all.
 func (t Tools) Protocols(tool, mode string) []string {
-	return t.distinct(func(c capability) string {
-		if tool != "" && c.tool != tool || mode != "" && c.Mode != mode {
+	return t.Distinct(func(c ToolCapability) string {
+		if tool != "" && c.Tool != tool || mode != "" && c.Mode != mode {
 			return ""
 		}
 		return c.Protocol
@@ -231,43 +234,43 @@ func (t Tools) Protocols(tool, mode string) []string {
 
 // Waits lists the ways of waiting that the tool of this name has in this mode.
 func (t Tools) Waits(tool, mode string) []string {
-	c, _ := t.find(tool, mode, "")
+	c, _ := t.Find(tool, mode, "")
 	return c.Waits
 }
 
-// find gives the first capability that fits; an empty mode or protocol fits any.
-func (t Tools) find(tool, mode, protocol string) (capability, bool) {
-	return t.first(func(c capability) bool {
-		return c.tool == tool && (mode == "" || c.Mode == mode) && (protocol == "" || c.Protocol == protocol)
+// Find gives the first capability that fits; an empty mode or protocol fits any.
+func (t Tools) Find(tool, mode, protocol string) (ToolCapability, bool) {
+	return t.first(func(c ToolCapability) bool {
+		return c.Tool == tool && (mode == "" || c.Mode == mode) && (protocol == "" || c.Protocol == protocol)
 	})
 }
 
-// beside gives the capability of backgrounds.
-func (t Tools) beside() (capability, bool) {
-	return t.first(func(c capability) bool { return c.Beside })
+// Beside gives the capability of backgrounds.
+func (t Tools) Beside() (ToolCapability, bool) {
+	return t.first(func(c ToolCapability) bool { return c.Beside })
 }
 
-func (t Tools) first(fits func(c capability) bool) (capability, bool) {
-	all := t.all()
+func (t Tools) first(fits func(c ToolCapability) bool) (ToolCapability, bool) {
+	all := t.All()
 	if at := slices.IndexFunc(all, fits); at >= 0 {
 		return all[at], true
 	}
-	return capability{}, false
+	return ToolCapability{}, false
 }
 
 // leastStamped is the length of the shortest response, in bytes, that has room for the server's timestamps.
-func (c capability) leastStamped() int {
+func (c ToolCapability) leastStamped() int {
 	if c.Protocol == UDP {
 		return stampsSize + c.Response.Min
 	}
 	return stampsSize
 }
 
-// widest takes every key, with limits that include those of all tools. It stands for an unknown tool, so that the other
+// Widest takes every key, with limits that include those of all tools. It stands for an unknown tool, so that the other
 // values of its workload are still checked.
-func (t Tools) widest() capability {
-	w := capability{Capability: Capability{Numbers: map[string]Range{}}}
-	for _, c := range t.all() {
+func (t Tools) Widest() ToolCapability {
+	w := ToolCapability{Capability: Capability{Numbers: map[string]Range{}}}
+	for _, c := range t.All() {
 		for _, sizes := range []Range{c.Request, c.Response, c.Message} {
 			w.Request = w.Request.with(sizes)
 		}
@@ -294,37 +297,37 @@ func (t Tools) widest() capability {
 }
 
 // String writes the capability as "native rr over tcp"; a tool that has the name of its mode is written as "ping".
-func (c capability) String() string {
-	if c.tool == c.Mode {
-		return c.tool
+func (c ToolCapability) String() string {
+	if c.Tool == c.Mode {
+		return c.Tool
 	}
-	return c.tool + " " + c.Mode + " over " + c.Protocol
+	return c.Tool + " " + c.Mode + " over " + c.Protocol
 }
 
-// accepts says whether a key of a workload has a meaning here.
-func (c capability) accepts(name string) bool { return keyOf(name).isTaken(c) }
+// Accepts says whether a key of a workload has a meaning here.
+func (c ToolCapability) Accepts(name string) bool { return keyOf(name).IsTaken(c) }
 
-// whoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"
+// WhoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"
 // if every tool takes it in this mode, "native stream" if a tool takes it over every protocol, else "iperf3 stream over
 // udp".
-func (t Tools) whoTakes(name string) string {
-	all, k := t.all(), keyOf(name)
+func (t Tools) WhoTakes(name string) string {
+	all, k := t.All(), keyOf(name)
 	var who []string
 	named := make([]bool, len(all))
 	for i, c := range all {
-		if named[i] || !k.isTaken(c) {
+		if named[i] || !k.IsTaken(c) {
 			continue
 		}
 		for _, group := range []struct {
 			name string
-			has  func(o capability) bool
+			has  func(o ToolCapability) bool
 		}{
-			{c.tool, func(o capability) bool { return o.tool == c.tool }},
-			{c.Mode, func(o capability) bool { return o.Mode == c.Mode }},
-			{c.tool + " " + c.Mode, func(o capability) bool { return o.tool == c.tool && o.Mode == c.Mode }},
-			{c.String(), func(o capability) bool { return o.String() == c.String() }},
+			{c.Tool, func(o ToolCapability) bool { return o.Tool == c.Tool }},
+			{c.Mode, func(o ToolCapability) bool { return o.Mode == c.Mode }},
+			{c.Tool + " " + c.Mode, func(o ToolCapability) bool { return o.Tool == c.Tool && o.Mode == c.Mode }},
+			{c.String(), func(o ToolCapability) bool { return o.String() == c.String() }},
 		} {
-			if slices.ContainsFunc(all, func(o capability) bool { return group.has(o) && !k.isTaken(o) }) {
+			if slices.ContainsFunc(all, func(o ToolCapability) bool { return group.has(o) && !k.IsTaken(o) }) {
 				continue
 			}
 			who = append(who, group.name)
@@ -340,18 +343,18 @@ func (t Tools) whoTakes(name string) string {
 // whatToolCan lists what a tool measures: "sockperf does rr over tcp, rr over udp".
 func (t Tools) whatToolCan(tool string) string {
 	var what []string
-	for _, c := range t.all() {
-		if c.tool == tool {
+	for _, c := range t.All() {
+		if c.Tool == tool {
 			what = append(what, c.Mode+" over "+c.Protocol)
 		}
 	}
 	return tool + " does " + strings.Join(what, ", ")
 }
 
-// distinct collects a text of each capability, without empty ones and duplicates, in the order of the capabilities.
-func (t Tools) distinct(of func(capability) string) []string {
+// Distinct collects a text of each capability, without empty ones and duplicates, in the order of the capabilities.
+func (t Tools) Distinct(of func(ToolCapability) string) []string {
 	var values []string
-	for _, c := range t.all() {
+	for _, c := range t.All() {
 		if v := of(c); v != "" && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
@@ -360,8 +363,8 @@ func (t Tools) distinct(of func(capability) string) []string {
 }
 
 // sender names in messages what takes a size.
-func (c capability) sender() string {
-	if c.tool == "" {
+func (c ToolCapability) sender() string {
+	if c.Tool == "" {
 		return "a message"
 	}
 	return c.String()

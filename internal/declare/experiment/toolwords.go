@@ -18,25 +18,25 @@ type toolWords struct{ Tools }
 // it keeps every exported method of every type, a quarter of its size, because a template can call any of them.
 func (t toolWords) at(place string) (text string, known bool) {
 	if key, found := strings.CutPrefix(place, "WhoTakes "); found {
-		return t.whoTakes(key), true
+		return t.WhoTakes(key), true
 	}
 	if span, found := strings.CutPrefix(place, "Keys "); found {
 		first, last, _ := strings.Cut(span, " ")
 		return t.keys(first, last), true
 	}
-	beside, _ := t.beside()
-	mode, protocol := func(c capability) string { return c.Mode }, func(c capability) string { return c.Protocol }
+	beside, _ := t.Beside()
+	mode, protocol := func(c ToolCapability) string { return c.Mode }, func(c ToolCapability) string { return c.Protocol }
 	say, known := map[string]func() string{
 		"Background":       beside.String,
 		"BitRates":         t.BitRates,
-		"Besides":          func() string { return listed(func(k key) bool { return k.beside && k.defined }, defined) },
+		"Besides":          func() string { return listed(func(k Key) bool { return k.Beside && k.Defined }, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
 		"DefaultModes":     func() string { return t.defaults(mode, true) },
 		"DefaultProtocols": func() string { return t.defaults(protocol, true) },
 		"DefaultRequests":  t.DefaultRequests,
 		"DefaultWarmups":   t.DefaultWarmups,
-		"Definitions":      func() string { return listed(func(k key) bool { return k.defined }, t.schemaOf) },
+		"Definitions":      func() string { return listed(func(k Key) bool { return k.Defined }, t.schemaOf) },
 		"Encapsulations":   func() string { return inJSON(check.Encapsulations()) },
 		"Modes":            func() string { return inJSON(t.Modes("")) },
 		"MostBeside":       func() string { return inJSON(beside.Numbers["connections"].Max) },
@@ -44,7 +44,7 @@ func (t toolWords) at(place string) (text string, known bool) {
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
 		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
-		"Settings":         func() string { return listed(func(k key) bool { return k.settable() }, inWorkloads) },
+		"Settings":         func() string { return listed(func(k Key) bool { return k.Settable() }, inWorkloads) },
 	}[place]
 	if !known {
 		return "", false
@@ -53,11 +53,11 @@ func (t toolWords) at(place string) (text string, known bool) {
 }
 
 // listed writes the schema of the wanted keys as members of an object.
-func listed(wanted func(k key) bool, schema func(k key) string) string {
+func listed(wanted func(k Key) bool, schema func(k Key) string) string {
 	var all []string
-	for _, k := range allKeys() {
+	for _, k := range Keys() {
 		if wanted(k) {
-			all = append(all, inJSON(k.name)+": {"+schema(k)+"}")
+			all = append(all, inJSON(k.Name)+": {"+schema(k)+"}")
 		}
 	}
 	return strings.Join(all, ", ")
@@ -65,10 +65,10 @@ func listed(wanted func(k key) bool, schema func(k key) string) string {
 
 // keys writes the keys of a workload from the first to the last.
 func (t toolWords) keys(first, last string) string {
-	names := workloadKeys()
+	names := WorkloadKeys()
 	names = names[slices.Index(names, first) : slices.Index(names, last)+1]
-	return listed(func(k key) bool { return slices.Contains(names, k.name) }, func(k key) string {
-		if k.defined {
+	return listed(func(k Key) bool { return slices.Contains(names, k.Name) }, func(k Key) string {
+		if k.Defined {
 			return defined(k)
 		}
 		return t.schemaOf(k)
@@ -76,14 +76,14 @@ func (t toolWords) keys(first, last string) string {
 }
 
 // schemaOf is the schema of a key's values.
-func (t toolWords) schemaOf(k key) string {
-	about := strings.ReplaceAll(k.about, "{{WhoTakes}}", "{{WhoTakes "+k.name+"}}")
-	return `"description": ` + inJSON(t.filled(about)) + ", " + k.shape(t.Tools)
+func (t toolWords) schemaOf(k Key) string {
+	about := strings.ReplaceAll(k.About, "{{WhoTakes}}", "{{WhoTakes "+k.Name+"}}")
+	return `"description": ` + inJSON(t.filled(about)) + ", " + k.Shape(t.Tools)
 }
 
-func defined(k key) string { return `"$ref": "#/$defs/` + k.name + `"` }
+func defined(k Key) string { return `"$ref": "#/$defs/` + k.Name + `"` }
 
-func inWorkloads(k key) string { return `"$ref": "#/$defs/workload/properties/` + k.name + `"` }
+func inWorkloads(k Key) string { return `"$ref": "#/$defs/workload/properties/` + k.Name + `"` }
 
 // inJSON writes words, or a number.
 func inJSON(value any) string {
@@ -106,17 +106,17 @@ func (t toolWords) Places() string {
 
 // OnlyIPv4 lists the tools that do not support IPv6.
 func (t toolWords) OnlyIPv4() string {
-	return strings.Join(t.distinct(func(c capability) string {
+	return strings.Join(t.Distinct(func(c ToolCapability) string {
 		if c.OnlyIPv4 == "" {
 			return ""
 		}
-		return c.tool
+		return c.Tool
 	}), ", ")
 }
 
 // BitRates lists what takes a rate in bits per second.
 func (t toolWords) BitRates() string {
-	return strings.Join(t.distinct(func(c capability) string {
+	return strings.Join(t.Distinct(func(c ToolCapability) string {
 		if c.Rate.Unit != BitRate {
 			return ""
 		}
@@ -126,17 +126,17 @@ func (t toolWords) BitRates() string {
 
 // DefaultRequests says which size a request has by default.
 func (t toolWords) DefaultRequests() string {
-	return t.defaults(func(c capability) string {
-		if !c.Request.taken() {
+	return t.defaults(func(c ToolCapability) string {
+		if !c.Request.Taken() {
 			return ""
 		}
-		return FormatSize(cmp.Or(c.DefaultRequest, defaultRequest))
+		return FormatSize(cmp.Or(c.DefaultRequest, DefaultRequest))
 	}, false)
 }
 
 // DefaultMessages says which size a message has by default, where that is not the tool's own.
 func (t toolWords) DefaultMessages() string {
-	return t.group(func(c capability) string {
+	return t.group(func(c ToolCapability) string {
 		if c.DefaultMessage == 0 {
 			return ""
 		}
@@ -146,9 +146,9 @@ func (t toolWords) DefaultMessages() string {
 
 // DefaultWarmups says which warm-up each tool has by default.
 func (t toolWords) DefaultWarmups() string {
-	return t.defaults(func(c capability) string {
+	return t.defaults(func(c ToolCapability) string {
 		switch {
-		case !c.Warmup.taken():
+		case !c.Warmup.Taken():
 			return ""
 		case c.Warmup.Default == 0:
 			return "none"
@@ -160,8 +160,8 @@ func (t toolWords) DefaultWarmups() string {
 // ConnectionLimits says how many connections each mode of a tool can have: "1 to 128 (native stream), 1 to 1024
 // (load)".
 func (t toolWords) ConnectionLimits() string {
-	return t.group(func(c capability) string {
-		if limits := c.Numbers["connections"]; limits.taken() {
+	return t.group(func(c ToolCapability) string {
+		if limits := c.Numbers["connections"]; limits.Taken() {
 			return limits.String()
 		}
 		return ""
@@ -171,12 +171,12 @@ func (t toolWords) ConnectionLimits() string {
 // defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3,
 // ping for ping".
 // With perTool only the first capability of each tool counts.
-func (t toolWords) defaults(of func(capability) string, perTool bool) string {
+func (t toolWords) defaults(of func(ToolCapability) string, perTool bool) string {
 	usual := ""
 	others := map[string][]string{}
 	var order, seen []string
-	for _, c := range t.all() {
-		value, tool := of(c), c.tool
+	for _, c := range t.All() {
+		value, tool := of(c), c.Tool
 		if value == "" || perTool && slices.Contains(seen, tool) {
 			continue
 		}
@@ -202,15 +202,15 @@ func (t toolWords) defaults(of func(capability) string, perTool bool) string {
 }
 
 // group writes each value with the tools and modes that have it: "1 to 128 (native stream, iperf3 stream)".
-func (t toolWords) group(of func(capability) string, before, after string) string {
+func (t toolWords) group(of func(ToolCapability) string, before, after string) string {
 	who := map[string][]string{}
-	for _, c := range t.all() {
-		if value := of(c); value != "" && !slices.Contains(who[value], c.tool+" "+c.Mode) {
-			who[value] = append(who[value], c.tool+" "+c.Mode)
+	for _, c := range t.All() {
+		if value := of(c); value != "" && !slices.Contains(who[value], c.Tool+" "+c.Mode) {
+			who[value] = append(who[value], c.Tool+" "+c.Mode)
 		}
 	}
 	var parts []string
-	for _, value := range t.distinct(of) {
+	for _, value := range t.Distinct(of) {
 		parts = append(parts, value+before+strings.Join(who[value], ", ")+after)
 	}
 	return strings.Join(parts, ", ")
@@ -221,8 +221,8 @@ func table(t Tools) string {
 	var b strings.Builder
 	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n")
 	b.WriteString("|---|---|---|---|---|---|---|\n")
-	for _, c := range t.all() {
-		fmt.Fprintf(&b, "| `%s` | %s over %s | %s | %s | %s | %s | %s |\n", c.tool, c.Mode, c.Protocol,
+	for _, c := range t.All() {
+		fmt.Fprintf(&b, "| `%s` | %s over %s | %s | %s | %s | %s | %s |\n", c.Tool, c.Mode, c.Protocol,
 			sizesText(c), windowText(c), warmupText(c), connectionsText(c), keysText(c))
 	}
 	return b.String()
@@ -230,11 +230,11 @@ func table(t Tools) string {
 
 func sizeRange(r Range) string { return FormatSize(r.Min) + " to " + FormatSize(r.Max) }
 
-func sizesText(c capability) string {
+func sizesText(c ToolCapability) string {
 	var parts []string
 	switch {
-	case !c.Request.taken():
-	case !c.Response.taken():
+	case !c.Request.Taken():
+	case !c.Response.Taken():
 		parts = append(parts, "`request` "+sizeRange(c.Request))
 	case c.Reply == ReplySame:
 		parts = append(parts, "`request` "+sizeRange(c.Request)+"; `response` as long as the request")
@@ -244,16 +244,16 @@ func sizesText(c capability) string {
 	default:
 		parts = append(parts, "`request`, `response` "+sizeRange(c.Request))
 	}
-	if c.Message.taken() {
+	if c.Message.Taken() {
 		parts = append(parts, "`message` "+sizeRange(c.Message))
 	}
-	if limits := c.Numbers["batch"]; limits.taken() {
+	if limits := c.Numbers["batch"]; limits.Taken() {
 		parts = append(parts, fmt.Sprintf("`batch` %s, of %s together", limits, FormatSize(c.BatchBytes)))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func windowText(c capability) string {
+func windowText(c ToolCapability) string {
 	if c.Duration.Min == c.Duration.Step && c.Duration.Step == time.Second {
 		return "whole seconds, to " + FormatDuration(c.Duration.Max)
 	}
@@ -261,36 +261,36 @@ func windowText(c capability) string {
 	if c.Duration.Min != c.Duration.Step {
 		text += ", in steps of " + FormatDuration(c.Duration.Step)
 	}
-	if c.Interval.taken() {
+	if c.Interval.Taken() {
 		text += fmt.Sprintf("; 1 to %d intervals of %s", c.MaxIntervals, c.Interval)
 	}
 	return text
 }
 
-func warmupText(c capability) string {
-	if !c.Warmup.taken() {
+func warmupText(c ToolCapability) string {
+	if !c.Warmup.Taken() {
 		return ""
 	}
 	return c.Warmup.String()
 }
 
-func connectionsText(c capability) string {
-	if limits := c.Numbers["connections"]; limits.taken() {
+func connectionsText(c ToolCapability) string {
+	if limits := c.Numbers["connections"]; limits.Taken() {
 		return limits.String()
 	}
 	return "1"
 }
 
 // keysText lists the keys that have no column of their own.
-func keysText(c capability) string {
+func keysText(c ToolCapability) string {
 	var keys []string
-	for _, k := range allKeys() {
-		if k.general || k.column || !k.isTaken(c) {
+	for _, k := range Keys() {
+		if k.General || k.Column || !k.IsTaken(c) {
 			continue
 		}
-		text := "`" + k.name + "`"
-		if k.limits != nil {
-			text += k.limits(c)
+		text := "`" + k.Name + "`"
+		if k.Limits != nil {
+			text += k.Limits(c)
 		}
 		keys = append(keys, text)
 	}

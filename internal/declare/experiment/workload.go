@@ -65,171 +65,171 @@ type Workload struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// allKeys lists the keys of a workload, in the order in which messages name them and in which they are read. A key has
+// Keys lists the keys of a workload, in the order in which messages name them and in which they are read. A key has
 // its entry here, its field in Workload, and its limits where a tool declares that it takes it (Capability). Reading,
 // checks, the comparison of workloads, the schema, the reference and the table of tools follow from these.
-func allKeys() []key {
-	return []key{
-		{name: "name", general: true, fixed: sameName},
-		{name: "question", general: true, fixed: sameName},
-		{name: "tool", general: true, fixed: sameMeasure, beside: true},
-		{name: "mode", general: true, fixed: sameMeasure, beside: true},
+func Keys() []Key {
+	return []Key{
+		{Name: "name", General: true, fixed: sameName},
+		{Name: "question", General: true, fixed: sameName},
+		{Name: "tool", General: true, fixed: sameMeasure, Beside: true},
+		{Name: "mode", General: true, fixed: sameMeasure, Beside: true},
 		{
-			name: "protocol", general: true, beside: true, taken: func(c capability) bool { return c.protocols > 1 },
+			Name: "protocol", General: true, Beside: true, taken: func(c ToolCapability) bool { return c.protocols > 1 },
 			value: func(w Workload) string { return w.Protocol },
 		},
 		{
-			name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
+			Name: "ip", General: true, taken: func(c ToolCapability) bool { return c.OnlyIPv4 == "" },
 			check: checkIP,
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) },
 			parts: func(w Workload) []Part { return []Part{{"ip", "ip", cmp.Or(w.IP, IPv4)}} }, // old runs do not say it
 		},
 		span(func(w *Workload) *time.Duration { return &w.Duration },
-			func(c capability) Durations { return c.Duration }, defaultWindow,
-			key{
-				name: "duration", general: true, fixed: sameEnd, read: elsewhere,
+			func(c ToolCapability) Durations { return c.Duration }, DefaultWindow,
+			Key{
+				Name: "duration", General: true, fixed: sameEnd, read: elsewhere,
 				apart: func(w Workload) (string, any) { return "duration", w.Duration.String() },
 			}),
-		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c capability) int {
-			return cmp.Or(c.DefaultRequest, defaultRequest)
-		}, key{
-			name: "request", column: true, within: func(c capability) Range { return c.Request },
-			about: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
+		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c ToolCapability) int {
+			return cmp.Or(c.DefaultRequest, DefaultRequest)
+		}, Key{
+			Name: "request", Column: true, within: func(c ToolCapability) Range { return c.Request },
+			About: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
 				"Default: {{DefaultRequests}}.",
 		}),
-		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ capability) int { return w.Request }, key{
-			name: "response", column: true, within: func(c capability) Range { return c.Response },
-			about: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
+		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ ToolCapability) int { return w.Request }, Key{
+			Name: "response", Column: true, within: func(c ToolCapability) Range { return c.Response },
+			About: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
 		}),
-		size(func(w *Workload) *int { return &w.Message }, func(_ Workload, c capability) int {
+		size(func(w *Workload) *int { return &w.Message }, func(_ Workload, c ToolCapability) int {
 			return c.DefaultMessage
-		}, key{
-			name: "message", column: true, beside: true, within: func(c capability) Range { return c.Message },
-			about: "The size of one write (stream) or of one message (messages); over UDP, the size of one datagram. " +
+		}, Key{
+			Name: "message", Column: true, Beside: true, within: func(c ToolCapability) Range { return c.Message },
+			About: "The size of one write (stream) or of one message (messages); over UDP, the size of one datagram. " +
 				"Default: the tool's own; {{DefaultMessages}}.",
 		}),
-		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c capability) Durations { return c.Warmup },
-			time.Second, key{
-				name: "warmup", column: true, fixed: sameLength,
+		span(func(w *Workload) *time.Duration { return &w.Warmup }, func(c ToolCapability) Durations { return c.Warmup },
+			time.Second, Key{
+				Name: "warmup", Column: true, fixed: sameLength,
 				apart: func(w Workload) (string, any) { return "warm-up", w.Warmup.String() },
-				about: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). 0: " +
+				About: "How long the workload runs before the window; this time is discarded ({{WhoTakes}}). 0: " +
 					"not at all. Default: {{DefaultWarmups}}.",
 			}),
-		span(func(w *Workload) *time.Duration { return &w.Interval }, func(c capability) Durations {
+		span(func(w *Workload) *time.Duration { return &w.Interval }, func(c ToolCapability) Durations {
 			limits := c.Interval
 			limits.Default = cmp.Or(limits.Default, defaultInterval)
 			return limits
-		}, defaultInterval, key{
-			name: "interval", column: true,
+		}, defaultInterval, Key{
+			Name: "interval", Column: true,
 			apart: func(w Workload) (string, any) { return "interval", w.Interval.String() },
-			about: "The time from one echo request to the next, 1ms to 1m ({{WhoTakes}}). Below 2ms ping " +
+			About: "The time from one echo request to the next, 1ms to 1m ({{WhoTakes}}). Below 2ms ping " +
 				"needs privilege. Default: 10ms.",
 		}),
-		number(func(w *Workload) *int { return &w.Connections }, 1, key{
-			name: "connections", column: true, beside: true,
+		number(func(w *Workload) *int { return &w.Connections }, 1, Key{
+			Name: "connections", Column: true, Beside: true,
 			given: func(w Workload) bool { return w.Connections != 0 && w.Connections != 1 },
-			about: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
+			About: "How many connections run side by side: {{ConnectionLimits}}. Default: 1.",
 		}),
 		{
-			name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate },
+			Name: "rate", taken: func(c ToolCapability) bool { return c.Rate.Unit != NoRate },
 			check: checkRate, value: Workload.rateText,
 			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 },
 			parts: func(w Workload) []Part {
 				return []Part{{"rate", "rate", w.Rate}, {"rate", "offered rate", w.OfferedRate}}
 			},
 		},
-		words(func(w *Workload) *string { return &w.Arrivals }, arrivalWords(), key{
-			name: "arrivals",
-			about: "How requests are spread in time ({{WhoTakes}}). constant: every 1/rate. poisson: after random " +
+		words(func(w *Workload) *string { return &w.Arrivals }, arrivalWords(), Key{
+			Name: "arrivals",
+			About: "How requests are spread in time ({{WhoTakes}}). constant: every 1/rate. poisson: after random " +
 				"times, as from many independent users. Default: constant.",
 		}),
 		{
-			name: "steps", fixed: sameLength, taken: inKeys("steps"), check: checkSteps,
+			Name: "steps", fixed: sameLength, taken: inKeys("steps"), check: checkSteps,
 			given: func(w Workload) bool { return len(w.Steps) > 0 },
 			parts: func(w Workload) []Part { return []Part{{"steps", "steps", w.Steps}} },
 		},
-		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, key{
-			name: "batch", column: true,
-			about: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
+		number(func(w *Workload) *int { return &w.Batch }, defaultBatch, Key{
+			Name: "batch", Column: true,
+			About: "How many messages are handed to the kernel at once ({{WhoTakes}}). Default: 32.",
 		}),
-		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, key{
-			name:  "reply_every",
+		number(func(w *Workload) *int { return &w.ReplyEvery }, 1, Key{
+			Name:  "reply_every",
 			value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.ReplyEvery, 1)) },
-			about: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
+			About: "The server answers one of this many requests ({{WhoTakes}}). Default: 1, which is each.",
 		}),
-		number(func(w *Workload) *int { return &w.Iterations }, 0, key{
-			name: "iterations", fixed: sameEnd,
-			about: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that " +
+		number(func(w *Workload) *int { return &w.Iterations }, 0, Key{
+			Name: "iterations", fixed: sameEnd,
+			About: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that " +
 				"it should take, and a trial that takes much longer fails. Default: a trial ends after " +
 				"its duration.",
 		}),
-		words(func(w *Workload) *string { return &w.Direction }, directionWords(), key{
-			name: "direction", beside: true, defined: true,
-			about: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Of both, each way has its " +
+		words(func(w *Workload) *string { return &w.Direction }, directionWords(), Key{
+			Name: "direction", Beside: true, Defined: true,
+			About: "Which way a stream goes, as the client sees it ({{WhoTakes}}). Of both, each way has its " +
 				"connections. Default: upload.",
 		}),
-		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, key{
-			name: "zerocopy", beside: true, defined: true,
+		onOff(func(w *Workload) *bool { return &w.ZeroCopy }, Key{
+			Name: "zerocopy", Beside: true, Defined: true,
 			apart: func(w Workload) (string, any) { return "zerocopy", w.ZeroCopy },
-			about: "Whether the kernel sends from the application's memory, where it can ({{WhoTakes}}).",
+			About: "Whether the kernel sends from the application's memory, where it can ({{WhoTakes}}).",
 		}),
-		onOff(func(w *Workload) *bool { return &w.Timestamps }, key{
-			name: "timestamps", // they cost time in each transaction
-			about: "Whether the kernel records when each message passes it, so that the round trip can be " +
+		onOff(func(w *Workload) *bool { return &w.Timestamps }, Key{
+			Name: "timestamps", // they cost time in each transaction
+			About: "Whether the kernel records when each message passes it, so that the round trip can be " +
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
-		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, key{
-			name: "wait", apart: inSockets, defined: true, check: checkWait,
-			shape:  shaped(`"enum": ` + written(waitWords())),
-			taken:  func(c capability) bool { return len(c.Waits) > 1 },
+		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, Key{
+			Name: "wait", apart: inSockets, Defined: true, check: checkWait,
+			Shape:  shaped(`"enum": ` + written(waitWords())),
+			taken:  func(c ToolCapability) bool { return len(c.Waits) > 1 },
 			given:  func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock },
-			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
-			about: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll (not " +
+			Limits: func(c ToolCapability) string { return " (" + strings.Join(c.Waits, ", ") + ")" },
+			About: "How client and server wait for a message ({{WhoTakes}}). block: asleep. busy-poll (not " +
 				"load): the kernel looks at the device for a while before it sleeps. epoll: in " +
 				"epoll_wait, as event-driven programs do, where the kernel looks at the device too. spin: " +
 				"the socket is asked again and again, which takes a CPU on each side. Default: block.",
 		}),
-		valued(func(w *Workload) *string { return &w.Congestion }, always(""), readCongestion, orNotSet, key{
-			name: "congestion", apart: inSockets, beside: true, defined: true, check: checkCongestion,
-			shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
-			about: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
+		valued(func(w *Workload) *string { return &w.Congestion }, always(""), readCongestion, orNotSet, Key{
+			Name: "congestion", apart: inSockets, Beside: true, Defined: true, check: checkCongestion,
+			Shape: shaped(`"type": "string", "pattern": "^[a-z0-9_-]{1,15}$"`),
+			About: "The congestion control of the connections ({{WhoTakes}}): cubic, reno, bbr, whichever " +
 				"the hosts' kernels have. Default: the host's own.",
 		}),
-		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), readNoDelay, noDelayText, key{
-			name: "nodelay", apart: inSockets, beside: true, defined: true, shape: shaped(`"type": "boolean"`),
-			about: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
+		valued(func(w *Workload) **bool { return &w.NoDelay }, always[*bool](nil), readNoDelay, noDelayText, Key{
+			Name: "nodelay", apart: inSockets, Beside: true, Defined: true, Shape: shaped(`"type": "boolean"`),
+			About: "Whether small segments are sent at once, TCP_NODELAY ({{WhoTakes}}). Default: true.",
 		}),
-		number(func(w *Workload) *int { return &w.DSCP }, 0, key{
-			name: "dscp", apart: inSockets, beside: true, defined: true, taken: inKeys("dscp"),
-			within: func(capability) Range { return Range{0, maxDSCP} },
+		number(func(w *Workload) *int { return &w.DSCP }, 0, Key{
+			Name: "dscp", apart: inSockets, Beside: true, Defined: true, taken: inKeys("dscp"),
+			within: func(ToolCapability) Range { return Range{0, maxDSCP} },
 			value:  func(w Workload) string { return strconv.Itoa(w.DSCP) },
-			about:  "The DSCP mark of the packets ({{WhoTakes}}). Default: 0.",
+			About:  "The DSCP mark of the packets ({{WhoTakes}}). Default: 0.",
 		}),
-		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), key{
-			name: "send_buffer", apart: inSockets, beside: true, defined: true,
-			within: func(c capability) Range { return c.Buffers },
-			about: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF, 1024B to " +
+		size(func(w *Workload) *int { return &w.SendBuffer }, always(0), Key{
+			Name: "send_buffer", apart: inSockets, Beside: true, Defined: true,
+			within: func(c ToolCapability) Range { return c.Buffers },
+			About: "The size that the kernel is asked for as each socket's send buffer, SO_SNDBUF, 1024B to " +
 				"1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
-		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), key{
-			name: "receive_buffer", apart: inSockets, beside: true, defined: true,
-			within: func(c capability) Range { return c.Buffers },
-			about: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
+		size(func(w *Workload) *int { return &w.ReceiveBuffer }, always(0), Key{
+			Name: "receive_buffer", apart: inSockets, Beside: true, Defined: true,
+			within: func(c ToolCapability) Range { return c.Buffers },
+			About: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
 				"to 1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
 		{
-			name: "background", taken: inKeys("background"), value: Workload.backgroundText,
+			Name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },
 			parts: func(w Workload) []Part { return []Part{{"background", "background", w.Background}} },
 		},
 		{
-			name: "placement", general: true, beside: true,
+			Name: "placement", General: true, Beside: true,
 			apart: func(w Workload) (string, any) { return "placement", w.Placement },
 			value: func(w Workload) string { return w.Placement.String() },
 			reset: func(w *Workload) { w.Placement = Placement{} },
 		},
 		onOff(func(w *Workload) *bool { return &w.Optional },
-			key{name: "optional", general: true, fixed: sameRun, apart: noCondition}),
+			Key{Name: "optional", General: true, fixed: sameRun, apart: noCondition}),
 	}
 }
 
@@ -285,10 +285,15 @@ type Socket struct {
 
 // Defaults of a workload.
 const (
-	defaultWindow   = 2 * time.Second
+	DefaultWindow   = 2 * time.Second
 	defaultInterval = 10 * time.Millisecond
-	defaultRequest  = 64 // bytes
+	DefaultRequest  = 64 // bytes
 	stampsSize      = 16 // bytes of a response that the server's timestamps take
 )
 
-const workloadsExample = "workloads: [{name: rr, tool: native}]"
+// Examples of lists, for messages.
+const (
+	ArmsExample      = "arms: {l2: {lab: {path: [bridge]}}}"
+	WorkloadsExample = "workloads: [{name: rr, tool: native}]"
+	StepsExample     = "steps: [{rate: 1000/s, for: 1s}]"
+)
