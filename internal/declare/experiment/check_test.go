@@ -1,60 +1,19 @@
-package experiment
+package experiment_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"nearfar/internal/declare/experiment"
 )
 
-// TestParsedPassesChecks: what Parse makes passes both checks, also after it was written to a run directory and read
-// again.
-func TestParsedPassesChecks(t *testing.T) {
-	all := examples(t, "valid", 6)
-	labs, err := filepath.Glob(filepath.Join("..", "..", "..", "labs", "*", "*.yaml"))
-	if err != nil || len(labs) < 5 {
-		t.Fatalf("%d labs, %v", len(labs), err)
-	}
-	for _, lab := range labs {
-		if all[lab], err = os.ReadFile(lab); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, data := range all {
-		in := testInputs(t, "valid", name)
-		known := in.Variable
-		in.Variable = func(name string) (string, bool) {
-			if value, ok := known(name); ok {
-				return value, true
-			}
-			return "vm-" + strings.ToLower(name), true // a host, a node or an image of a lab
-		}
-		e, err := ParseWith(name, data, testTools, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var again Experiment
-		if err := json.Unmarshal(written, &again); err != nil {
-			t.Fatal(err)
-		}
-		if err := again.CheckRunnable(testTools); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestRecordedPassesCheck(t *testing.T) {
-	e, err := Recorded("zones", "", "", []string{"near", "far"}, []Workload{{Name: "ping", Tool: "ping"}})
+	e, err := experiment.Recorded("zones", "", "", []string{"near", "far"}, []experiment.Workload{{Name: "ping", Tool: "ping"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Paired, e.Schedule.Blocks = true, MaxTrials
+	e.Paired, e.Schedule.Blocks = true, experiment.MaxTrials
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
@@ -64,6 +23,7 @@ func TestRecordedPassesCheck(t *testing.T) {
 }
 
 const checked = `nearfar: v1
+
 name: checked
 arms:
   near: {lab: {path: [bridge]}}
@@ -77,90 +37,92 @@ workloads:
 // TestCheckRefuses: an experiment that was read from a run directory can hold anything.
 func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Experiment)
+		change func(*experiment.Experiment)
 		says   string
 		// runs says that the run can be read but not resumed.
 		runs bool
 	}{
-		"a name that leads elsewhere": {func(e *Experiment) { e.Name = "../x" }, "no name of an experiment", true},
-		"an arm that leads elsewhere": {func(e *Experiment) { e.Arms[1].Name = "/../../../../x" }, "no name of an arm",
+		"a name that leads elsewhere": {func(e *experiment.Experiment) { e.Name = "../x" }, "no name of an experiment", true},
+		"an arm that leads elsewhere": {func(e *experiment.Experiment) { e.Arms[1].Name = "/../../../../x" }, "no name of an arm",
 			true},
-		"an arm without a name": {func(e *Experiment) { e.Arms[1].Name = "" }, "no name of an arm", true},
-		"an arm twice":          {func(e *Experiment) { e.Arms[1].Name = "near" }, "twice", false},
-		"a workload with a slash": {func(e *Experiment) { e.Workloads[2].Name = "a/b" }, "no name of a workload",
+		"an arm without a name": {func(e *experiment.Experiment) { e.Arms[1].Name = "" }, "no name of an arm", true},
+		"an arm twice":          {func(e *experiment.Experiment) { e.Arms[1].Name = "near" }, "twice", false},
+		"a workload with a slash": {func(e *experiment.Experiment) { e.Workloads[2].Name = "a/b" }, "no name of a workload",
 			true},
-		"a workload twice": {func(e *Experiment) { e.Workloads[1].Name = "rr" }, "twice", false},
-		"no arms":          {func(e *Experiment) { e.Arms = nil }, "no arms", false},
-		"too many arms":    {func(e *Experiment) { e.Arms = make([]Arm, 101) }, "101 arms", false},
-		"too many workloads": {func(e *Experiment) { e.Workloads = make([]Workload, 101) }, "101 workloads",
+		"a workload twice": {func(e *experiment.Experiment) { e.Workloads[1].Name = "rr" }, "twice", false},
+		"no arms":          {func(e *experiment.Experiment) { e.Arms = nil }, "no arms", false},
+		"too many arms":    {func(e *experiment.Experiment) { e.Arms = make([]experiment.Arm, 101) }, "101 arms", false},
+		"too many workloads": {func(e *experiment.Experiment) { e.Workloads = make([]experiment.Workload, 101) }, "101 workloads",
 			false},
-		"too many objectives": {func(e *Experiment) { e.Objectives = make([]string, 101) }, "101 objectives",
+		"too many objectives": {func(e *experiment.Experiment) { e.Objectives = make([]string, 101) }, "101 objectives",
 			false},
-		"negative blocks": {func(e *Experiment) { e.Schedule.Blocks = -1 }, "blocks cannot be -1", false},
-		"huge blocks":     {func(e *Experiment) { e.Schedule.Blocks = 1 << 62 }, "blocks", false},
-		"endless repeats": {func(e *Experiment) { e.Schedule.BaselineRepeats = 1 << 40 }, "repeats", false},
-		"endless retries": {func(e *Experiment) { e.Schedule.Retries = 1 << 40 }, "retries", false},
-		"a long question": {func(e *Experiment) { e.Question = strings.Repeat("x", 1001) }, "question",
+		"negative blocks": {func(e *experiment.Experiment) { e.Schedule.Blocks = -1 }, "blocks cannot be -1", false},
+		"huge blocks":     {func(e *experiment.Experiment) { e.Schedule.Blocks = 1 << 62 }, "blocks", false},
+		"endless repeats": {func(e *experiment.Experiment) { e.Schedule.BaselineRepeats = 1 << 40 }, "repeats", false},
+		"endless retries": {func(e *experiment.Experiment) { e.Schedule.Retries = 1 << 40 }, "retries", false},
+		"a long question": {func(e *experiment.Experiment) { e.Question = strings.Repeat("x", 1001) }, "question",
 			true},
-		"another baseline": {func(e *Experiment) { e.Baseline = "gone" }, "baseline", false},
-		"many layers": {func(e *Experiment) { e.Arms[0].Layers = map[string]int{"x": -1} }, "layer",
+		"another baseline": {func(e *experiment.Experiment) { e.Baseline = "gone" }, "baseline", false},
+		"many layers": {func(e *experiment.Experiment) { e.Arms[0].Layers = map[string]int{"x": -1} }, "layer",
 			false},
-		"a setting of nothing": {func(e *Experiment) { e.Arms[1].Set[0].Workloads[0] = "gone" }, "no workload",
+		"a setting of nothing": {func(e *experiment.Experiment) { e.Arms[1].Set[0].Workloads[0] = "gone" }, "no workload",
 			false},
-		"a workload of nothing": {func(e *Experiment) { e.Arms[1].Workloads[0].Name = "gone" }, "no workload",
+		"a workload of nothing": {func(e *experiment.Experiment) { e.Arms[1].Workloads[0].Name = "gone" }, "no workload",
 			false},
-		"backgrounds all the way": {func(e *Experiment) { e.Workloads[0].Background.Background = &Workload{} },
+		"backgrounds all the way": {func(e *experiment.Experiment) { e.Workloads[0].Background.Background = &experiment.Workload{} },
 			"background", false},
 
-		"no blocks": {func(e *Experiment) { e.Schedule.Blocks = 0 }, "no blocks", true},
-		"no workloads": {func(e *Experiment) { e.Workloads, e.Arms[1].Set, e.Arms[1].Workloads = nil, nil, nil },
+		"no blocks": {func(e *experiment.Experiment) { e.Schedule.Blocks = 0 }, "no blocks", true},
+		"no workloads": {func(e *experiment.Experiment) { e.Workloads, e.Arms[1].Set, e.Arms[1].Workloads = nil, nil, nil },
 			"no workloads", true},
-		"no hosts":            {func(e *Experiment) { e.Arms[0].Lab = nil }, "no hosts", true},
-		"no path":             {func(e *Experiment) { e.Arms[0].Lab.Path = nil }, "empty", true},
-		"an unknown element":  {func(e *Experiment) { e.Arms[0].Lab.Path[0].Kind = "moat" }, "moat", true},
-		"a negative delay":    {func(e *Experiment) { e.Arms[1].Lab.Path[2].Delay = -time.Second }, "delay", true},
-		"a bridge with rules": {func(e *Experiment) { e.Arms[0].Lab.Path[0].Rules = 7 }, "rules", true},
-		"a firewall of 2^40":  {func(e *Experiment) { e.Arms[1].Lab.Path[0].Rules = 1 << 40 }, "rules", true},
-		"a wire that is slow": {func(e *Experiment) { e.Arms[1].Lab.Path[2].Rate = 1e-9 }, "rate", true},
-		"a loss of 2":         {func(e *Experiment) { e.Arms[1].Lab.Path[2].Loss = 2 }, "loss", true},
-		"an odd vtep":         {func(e *Experiment) { e.Arms[0].Lab.Path[0].Kind = VTEP }, "pairs", true},
-		"an mtu of 1":         {func(e *Experiment) { e.Arms[0].Lab.MTU = 1 }, "mtu", true},
-		"an unknown tool":     {func(e *Experiment) { e.Workloads[0].Tool = "rm" }, "rm", true},
-		"no tool":             {func(e *Experiment) { e.Workloads[0].Tool = "" }, `unknown tool ""`, true},
-		"a huge request":      {func(e *Experiment) { e.Workloads[0].Request = 1 << 40 }, "request", true},
-		"a negative response": {func(e *Experiment) { e.Workloads[0].Response = -1 }, "response", true},
-		"a message of ping":   {func(e *Experiment) { e.Workloads[2].Message = 5 }, "message", true},
-		"many connections":    {func(e *Experiment) { e.Workloads[1].Connections = 1 << 30 }, "connections", true},
-		"a batch":             {func(e *Experiment) { e.Workloads[1].Batch = -1 }, "batch", true},
-		"no end":              {func(e *Experiment) { e.Workloads[0].Duration = 1 << 62 }, "duration", true},
-		"a negative duration": {func(e *Experiment) { e.Workloads[0].Duration = -1 }, "duration", true},
-		"a long warm-up":      {func(e *Experiment) { e.Workloads[0].Warmup = 24 * time.Hour }, "warmup", true},
-		"an interval of 1 ns": {func(e *Experiment) { e.Workloads[2].Interval = 1 }, "interval", true},
-		"a rate of nothing":   {func(e *Experiment) { e.Workloads[1].OfferedRate = 0 }, "no rate", true},
-		"a rate of 1e300":     {func(e *Experiment) { e.Workloads[1].OfferedRate = 1e300 }, "is too high", true},
-		"a rate of the wrong": {func(e *Experiment) { e.Workloads[0].Rate = 5 }, "rate", true},
-		"an endless step": {func(e *Experiment) {
-			e.Workloads[1].OfferedRate, e.Workloads[1].Steps = 0, []Step{{Rate: 1, For: 1 << 62}}
+		"no hosts":            {func(e *experiment.Experiment) { e.Arms[0].Lab = nil }, "no hosts", true},
+		"no path":             {func(e *experiment.Experiment) { e.Arms[0].Lab.Path = nil }, "empty", true},
+		"an unknown element":  {func(e *experiment.Experiment) { e.Arms[0].Lab.Path[0].Kind = "moat" }, "moat", true},
+		"a negative delay":    {func(e *experiment.Experiment) { e.Arms[1].Lab.Path[2].Delay = -time.Second }, "delay", true},
+		"a bridge with rules": {func(e *experiment.Experiment) { e.Arms[0].Lab.Path[0].Rules = 7 }, "rules", true},
+		"a firewall of 2^40":  {func(e *experiment.Experiment) { e.Arms[1].Lab.Path[0].Rules = 1 << 40 }, "rules", true},
+		"a wire that is slow": {func(e *experiment.Experiment) { e.Arms[1].Lab.Path[2].Rate = 1e-9 }, "rate", true},
+		"a loss of 2":         {func(e *experiment.Experiment) { e.Arms[1].Lab.Path[2].Loss = 2 }, "loss", true},
+		"an odd vtep":         {func(e *experiment.Experiment) { e.Arms[0].Lab.Path[0].Kind = experiment.VTEP }, "pairs", true},
+		"an mtu of 1":         {func(e *experiment.Experiment) { e.Arms[0].Lab.MTU = 1 }, "mtu", true},
+		"an unknown tool":     {func(e *experiment.Experiment) { e.Workloads[0].Tool = "rm" }, "rm", true},
+		"no tool":             {func(e *experiment.Experiment) { e.Workloads[0].Tool = "" }, `unknown tool ""`, true},
+		"a huge request":      {func(e *experiment.Experiment) { e.Workloads[0].Request = 1 << 40 }, "request", true},
+		"a negative response": {func(e *experiment.Experiment) { e.Workloads[0].Response = -1 }, "response", true},
+		"a message of ping":   {func(e *experiment.Experiment) { e.Workloads[2].Message = 5 }, "message", true},
+		"many connections":    {func(e *experiment.Experiment) { e.Workloads[1].Connections = 1 << 30 }, "connections", true},
+		"a batch":             {func(e *experiment.Experiment) { e.Workloads[1].Batch = -1 }, "batch", true},
+		"no end":              {func(e *experiment.Experiment) { e.Workloads[0].Duration = 1 << 62 }, "duration", true},
+		"a negative duration": {func(e *experiment.Experiment) { e.Workloads[0].Duration = -1 }, "duration", true},
+		"a long warm-up":      {func(e *experiment.Experiment) { e.Workloads[0].Warmup = 24 * time.Hour }, "warmup", true},
+		"an interval of 1 ns": {func(e *experiment.Experiment) { e.Workloads[2].Interval = 1 }, "interval", true},
+		"a rate of nothing":   {func(e *experiment.Experiment) { e.Workloads[1].OfferedRate = 0 }, "no rate", true},
+		"a rate of 1e300":     {func(e *experiment.Experiment) { e.Workloads[1].OfferedRate = 1e300 }, "is too high", true},
+		"a rate of the wrong": {func(e *experiment.Experiment) { e.Workloads[0].Rate = 5 }, "rate", true},
+		"an endless step": {func(e *experiment.Experiment) {
+			e.Workloads[1].OfferedRate, e.Workloads[1].Steps = 0, []experiment.Step{{Rate: 1, For: 1 << 62}}
 		}, "step", true},
-		"odd arrivals":     {func(e *Experiment) { e.Workloads[1].Arrivals = "-x" }, "arrivals", true},
-		"odd waiting":      {func(e *Experiment) { e.Arms[1].Workloads[0].Wait = "-x" }, "wait", true},
-		"IPv5":             {func(e *Experiment) { e.Workloads[0].IP = 5 }, "ip cannot be 5", true},
-		"odd congestion":   {func(e *Experiment) { e.Workloads[0].Congestion = "../x" }, "congestion", true},
-		"a dscp of 64":     {func(e *Experiment) { e.Workloads[0].DSCP = 64 }, "dscp", true},
-		"a buffer of 2^40": {func(e *Experiment) { e.Workloads[0].SendBuffer = 1 << 40 }, "buffer", true},
-		"odd placement":    {func(e *Experiment) { e.Workloads[0].Placement.Kind = "" }, "placement", true},
-		"a CPU of -1": {func(e *Experiment) {
-			e.Workloads[0].Placement = Placement{PlacementExplicit,
+		"odd arrivals":     {func(e *experiment.Experiment) { e.Workloads[1].Arrivals = "-x" }, "arrivals", true},
+		"odd waiting":      {func(e *experiment.Experiment) { e.Arms[1].Workloads[0].Wait = "-x" }, "wait", true},
+		"IPv5":             {func(e *experiment.Experiment) { e.Workloads[0].IP = 5 }, "ip cannot be 5", true},
+		"odd congestion":   {func(e *experiment.Experiment) { e.Workloads[0].Congestion = "../x" }, "congestion", true},
+		"a dscp of 64":     {func(e *experiment.Experiment) { e.Workloads[0].DSCP = 64 }, "dscp", true},
+		"a buffer of 2^40": {func(e *experiment.Experiment) { e.Workloads[0].SendBuffer = 1 << 40 }, "buffer", true},
+		"odd placement":    {func(e *experiment.Experiment) { e.Workloads[0].Placement.Kind = "" }, "placement", true},
+		"a CPU of -1": {func(e *experiment.Experiment) {
+			e.Workloads[0].Placement = experiment.Placement{experiment.PlacementExplicit,
 				[]int{-1}, []int{0}}
 		}, "CPU number cannot be -1", true},
-		"explicitly nowhere": {func(e *Experiment) { e.Workloads[0].Placement = Placement{Kind: PlacementExplicit} },
+		"explicitly nowhere": {func(e *experiment.Experiment) {
+			e.Workloads[0].Placement = experiment.Placement{Kind: experiment.PlacementExplicit}
+		},
 			`unknown placement "explicit"`, true},
-		"another background":   {func(e *Experiment) { e.Workloads[0].Background.Tool = "iperf3" }, "background", true},
-		"a broken background":  {func(e *Experiment) { e.Workloads[0].Background.Message = -1 }, "background", true},
-		"a background of ages": {func(e *Experiment) { e.Workloads[0].Duration = 24 * time.Hour }, "background", true},
+		"another background":   {func(e *experiment.Experiment) { e.Workloads[0].Background.Tool = "iperf3" }, "background", true},
+		"a broken background":  {func(e *experiment.Experiment) { e.Workloads[0].Background.Message = -1 }, "background", true},
+		"a background of ages": {func(e *experiment.Experiment) { e.Workloads[0].Duration = 24 * time.Hour }, "background", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse("checked.yaml", []byte(checked), testTools)
+			e, err := experiment.Parse("checked.yaml", []byte(checked), testTools)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package experiment
+package experiment_test
 
 import (
 	"encoding/json"
@@ -9,15 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
-func parsedExpect(t *testing.T) *Experiment {
+func parsedExpect(t *testing.T) *experiment.Experiment {
 	t.Helper()
 	data, err := os.ReadFile("testdata/valid/expect.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := Parse("expect.yaml", data, testTools)
+	e, err := experiment.Parse("expect.yaml", data, testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +32,14 @@ func TestExpectationsSurviveJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Experiment
+	var back experiment.Experiment
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(e.Arms, back.Arms); diff != "" {
 		t.Error(diff)
 	}
-	if back.Unproved != UnprovedDrop {
+	if back.Unproved != experiment.UnprovedDrop {
 		t.Errorf("unproved is %q", back.Unproved)
 	}
 	if err := back.CheckRunnable(testTools); err != nil {
@@ -71,10 +72,10 @@ func TestUnprovedHasADefaultWhereSomethingIsExpected(t *testing.T) {
 	const head, rest = "nearfar: v1\nname: x\n", "workloads: [{name: rr, tool: native}]\n"
 	for text, want := range map[string]string{
 		head + "arms: {a: {lab: {path: [bridge]}}}\n" + rest:                                               "",
-		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest:                    UnprovedKeep,
-		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest + "unproved: drop": UnprovedDrop,
+		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest:                    experiment.UnprovedKeep,
+		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest + "unproved: drop": experiment.UnprovedDrop,
 	} {
-		e, err := Parse("x.yaml", []byte(text), testTools)
+		e, err := experiment.Parse("x.yaml", []byte(text), testTools)
 		if err != nil {
 			t.Errorf("%v in:\n%s", err, text)
 		} else if e.Unproved != want {
@@ -85,23 +86,23 @@ func TestUnprovedHasADefaultWhereSomethingIsExpected(t *testing.T) {
 
 // A run directory can hold anything.
 func TestCheckRefusesExpectations(t *testing.T) {
-	long := strings.Repeat("x", maxExpectText+1)
-	many := make([]check.Expectation, MaxFacts+len(check.Expectations())+1)
-	for name, change := range map[string]func(*Experiment){
-		"no expectation": func(e *Experiment) {
+	long := strings.Repeat("x", experiment.MaxExpectText+1)
+	many := make([]check.Expectation, experiment.MaxFacts+len(check.Expectations())+1)
+	for name, change := range map[string]func(*experiment.Experiment){
+		"no expectation": func(e *experiment.Experiment) {
 			e.Arms[0].Expect[0].Name = "speed"
 		},
-		"another type": func(e *Experiment) { e.Arms[0].Expect[0].Value = map[string]any{"a": 1} },
-		"no value":     func(e *Experiment) { e.Arms[0].Expect[0].Value = nil },
-		"a long text": func(e *Experiment) {
+		"another type": func(e *experiment.Experiment) { e.Arms[0].Expect[0].Value = map[string]any{"a": 1} },
+		"no value":     func(e *experiment.Experiment) { e.Arms[0].Expect[0].Value = nil },
+		"a long text": func(e *experiment.Experiment) {
 			e.Arms[0].Expect[0] = check.Expectation{Name: check.ExpectDriver, Value: long}
 		},
-		"a long path": func(e *Experiment) {
+		"a long path": func(e *experiment.Experiment) {
 			e.Arms[0].Expect[0] = check.Expectation{Name: check.ExpectFact, Path: long, Value: true}
 		},
-		"one twice":   func(e *Experiment) { e.Arms[0].Expect[1] = e.Arms[0].Expect[0] },
-		"many":        func(e *Experiment) { e.Arms[0].Expect = many },
-		"no unproved": func(e *Experiment) { e.Unproved = "forget" },
+		"one twice":   func(e *experiment.Experiment) { e.Arms[0].Expect[1] = e.Arms[0].Expect[0] },
+		"many":        func(e *experiment.Experiment) { e.Arms[0].Expect = many },
+		"no unproved": func(e *experiment.Experiment) { e.Unproved = "forget" },
 	} {
 		e := parsedExpect(t)
 		change(e)

@@ -120,35 +120,3 @@ func TestFirewallAt(t *testing.T) {
 		}
 	}
 }
-
-func TestDeclaredLayersStandForThePath(t *testing.T) {
-	const file = `nearfar: v1
-name: x
-arms:
-  a: {lab: {path: [{wire: {delay: 1us}}]}, layers: {}}
-  b: {lab: {path: [{wire: {delay: 50us}}, bridge]}, layers: {zone: 2, none: 0}}
-  c: {lab: {path: [{wire: {delay: 90us}}]}}
-workloads: [{name: rr, tool: native}]
-`
-	e, err := Parse("x.yaml", []byte(file), testTools)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The wires of arms that declare their layers do not take part in finding the base.
-	want := []map[string]int{{}, {"zone": 2}, {"wire": 1}}
-	for i, a := range e.Arms {
-		if diff := cmp.Diff(want[i], a.Layers); diff != "" {
-			t.Errorf("arm %s (-want +got):\n%s", a.Name, diff)
-		}
-	}
-	if diff := cmp.Diff([]string{"wire", "zone"}, e.LayerNames()); diff != "" {
-		t.Errorf("layer names (-want +got):\n%s", diff)
-	}
-	d := e.Design()
-	if diff := cmp.Diff([][]float64{{0, 0}, {0, 2}, {1, 0}}, d.Counts); diff != "" {
-		t.Errorf("design (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, d.Arms); diff != "" {
-		t.Errorf("arms of the design (-want +got):\n%s", diff)
-	}
-}

@@ -8,7 +8,9 @@ import (
 	"nearfar/internal/measure/tool"
 )
 
+var testTools = tool.Declared()
+
 func TestMain(m *testing.M) {
-	experiment.SetTestTools(tool.Declared())
+	experiment.SetTestTools(testTools)
 	os.Exit(m.Run())
 }

@@ -119,6 +119,46 @@ func TestWrongFiles(t *testing.T) {
 	}
 }
 
+// TestParsedPassesChecks: what Parse makes passes both checks, also after it was written to a run directory and read
+// again.
+func TestParsedPassesChecks(t *testing.T) {
+	all := examples(t, "valid", 6)
+	labs, err := filepath.Glob(filepath.Join("..", "..", "..", "labs", "*", "*.yaml"))
+	if err != nil || len(labs) < 5 {
+		t.Fatalf("%d labs, %v", len(labs), err)
+	}
+	for _, lab := range labs {
+		if all[lab], err = os.ReadFile(lab); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range all {
+		in := testInputs(t, "valid", name)
+		known := in.Variable
+		in.Variable = func(name string) (string, bool) {
+			if value, ok := known(name); ok {
+				return value, true
+			}
+			return "vm-" + strings.ToLower(name), true // a host, a node or an image of a lab
+		}
+		e, err := ParseWith(name, data, testTools, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Experiment
+		if err := json.Unmarshal(written, &again); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.CheckRunnable(testTools); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // checkMistakes checks what holds of every error of Parse: mistakes in order, within the file, that say something.
 func checkMistakes(t *testing.T, data []byte, err error) {
 	t.Helper()
@@ -247,33 +287,6 @@ func TestArmsAndWorkloadsAreFoundByName(t *testing.T) {
 	}
 	if _, ok := e.Workload("bluk"); ok {
 		t.Error("a workload that does not exist was found")
-	}
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"bridge", "router", "vtep", "dlr", "firewall", "wire"}
-	for word, want := range map[string]string{
-		"brigde": "bridge", "Router": "router", "vteps": "vtep", "fire-wall": "firewall", "DLR": "dlr", "wir": "wire",
-		"switch": "", "": "", "xyz": "", strings.Repeat("bridge", 1000): "",
-	} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"a", "", 2}, {"", "ab", 4}, {"abc", "abc", 0}, {"abc", "abd", 2}, {"abc", "ABC", 3},
-		{"ab", "ba", 2},
-		{"brigde", "bridge", 2}, {"kitten", "sitting", 6}, {"größe", "grösse", 4},
-	} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("editDistance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
 	}
 }
 

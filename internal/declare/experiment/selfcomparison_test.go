@@ -1,4 +1,4 @@
-package experiment
+package experiment_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/declare/experiment"
 )
 
 const selfExample = `nearfar: v1
@@ -31,9 +33,9 @@ objectives: [rr rtt.p99 < 1ms]
 schedule: {blocks: 9, deployments: 1}
 `
 
-func compareWithSelf(t *testing.T, text, arm string) *Experiment {
+func compareWithSelf(t *testing.T, text, arm string) *experiment.Experiment {
 	t.Helper()
-	e, err := Parse("x.yaml", []byte(text), testTools)
+	e, err := experiment.Parse("x.yaml", []byte(text), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestCompareWithSelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &Experiment{}
+	kept := &experiment.Experiment{}
 	if err := json.Unmarshal(text, kept); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestCompareWithSelf(t *testing.T) {
 			t.Errorf("%s uses the hosts of %s", arm.Name, kept.HostsOf(arm.Name))
 		}
 		w, ok := kept.WorkloadIn(arm.Name, "rr")
-		if !ok || w.Wait != WaitSpin {
+		if !ok || w.Wait != experiment.WaitSpin {
 			t.Errorf("%s waits by %q", arm.Name, w.Wait)
 		}
 	}
@@ -81,7 +83,7 @@ func TestCompareWithSelf(t *testing.T) {
 		t.Errorf("arms %+v", e.Arms)
 	}
 	s := time.Second
-	want := []Lengths{
+	want := []experiment.Lengths{
 		{"rr", "rr-short-2", []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s}},
 		{"rr-short", "rr-short-short", []time.Duration{s / 10, s / 5, 2 * s / 5, 4 * s / 5, 8 * s / 5}},
 		{"bulk", "bulk-short", []time.Duration{2 * s, 4 * s, 5 * s, 10 * s, 20 * s}},
@@ -105,11 +107,11 @@ func TestCompareWithSelf(t *testing.T) {
 // TestCountedWorkloadIsNotShortened: with half of the duration it would make as many round trips.
 func TestCountedWorkloadIsNotShortened(t *testing.T) {
 	w, _ := compareWithSelf(t, selfExample, "spin").Workload("rr")
-	if _, ok := w.shortened(testTools); !ok {
+	if _, ok := w.Shortened(testTools); !ok {
 		t.Error("a workload without iterations cannot be shortened")
 	}
 	w.Iterations = 1000
-	if short, ok := w.shortened(testTools); ok {
+	if short, ok := w.Shortened(testTools); ok {
 		t.Errorf("a workload of 1000 iterations is shortened to %v", short.Duration)
 	}
 }
@@ -130,7 +132,7 @@ func TestCompareGivenHostsWithSelf(t *testing.T) {
 }
 
 func TestCompareWithSelfRefuses(t *testing.T) {
-	e, err := Parse("x.yaml", []byte(selfExample), testTools)
+	e, err := experiment.Parse("x.yaml", []byte(selfExample), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,16 +140,16 @@ func TestCompareWithSelfRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an arm that is not there: %v", err)
 	}
-	if _, err := e.CompareWithSelf("plain", "5%", MaxBlocks+1, testTools); err == nil {
+	if _, err := e.CompareWithSelf("plain", "5%", experiment.MaxBlocks+1, testTools); err == nil {
 		t.Error("too many blocks pass")
 	}
 	// A value that was read from a run directory can be anything.
-	for what, change := range map[string]func(*SelfComparison){
-		"a workload that is not there": func(s *SelfComparison) { s.Lengths[0].Workload = "none" },
-		"a short one that is not":      func(s *SelfComparison) { s.Lengths[0].Short = "none" },
-		"no length":                    func(s *SelfComparison) { s.Lengths[0].Durations[0] = 0 },
-		"too many lengths":             func(s *SelfComparison) { s.Lengths[0].Durations = make([]time.Duration, 17) },
-		"no comparison":                func(s *SelfComparison) { s.Comparisons = 0 },
+	for what, change := range map[string]func(*experiment.SelfComparison){
+		"a workload that is not there": func(s *experiment.SelfComparison) { s.Lengths[0].Workload = "none" },
+		"a short one that is not":      func(s *experiment.SelfComparison) { s.Lengths[0].Short = "none" },
+		"no length":                    func(s *experiment.SelfComparison) { s.Lengths[0].Durations[0] = 0 },
+		"too many lengths":             func(s *experiment.SelfComparison) { s.Lengths[0].Durations = make([]time.Duration, 17) },
+		"no comparison":                func(s *experiment.SelfComparison) { s.Comparisons = 0 },
 	} {
 		self := compareWithSelf(t, selfExample, "plain")
 		change(self.SelfComparison)
@@ -159,10 +161,12 @@ func TestCompareWithSelfRefuses(t *testing.T) {
 
 // TestHostsFrom: only an arm with the same lab can lend its hosts.
 func TestHostsFrom(t *testing.T) {
-	lab := func(kind string) *Lab { return &Lab{Path: []Element{{Kind: kind}}, MTU: 1500} }
-	e := &Experiment{Arms: []Arm{
-		{Name: "a", Lab: lab(Bridge)}, {Name: "b", Lab: lab(Bridge), HostsFrom: "a"},
-		{Name: "c", Lab: lab(Router), HostsFrom: "a"}, {Name: "d", Lab: lab(Bridge), HostsFrom: "d"},
+	lab := func(kind string) *experiment.Lab {
+		return &experiment.Lab{Path: []experiment.Element{{Kind: kind}}, MTU: 1500}
+	}
+	e := &experiment.Experiment{Arms: []experiment.Arm{
+		{Name: "a", Lab: lab(experiment.Bridge)}, {Name: "b", Lab: lab(experiment.Bridge), HostsFrom: "a"},
+		{Name: "c", Lab: lab(experiment.Router), HostsFrom: "a"}, {Name: "d", Lab: lab(experiment.Bridge), HostsFrom: "d"},
 	}}
 	for arm, want := range map[string]string{"a": "a", "b": "a", "c": "c"} {
 		if got := e.HostsOf(arm); got != want {

@@ -1,4 +1,4 @@
-package experiment
+package experiment_test
 
 import (
 	"encoding/json"
@@ -7,15 +7,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/declare/experiment"
 )
 
-func setExample(t *testing.T) *Experiment {
+func setExample(t *testing.T) *experiment.Experiment {
 	t.Helper()
 	data, err := os.ReadFile("testdata/valid/set.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := Parse("set.yaml", data, testTools)
+	e, err := experiment.Parse("set.yaml", data, testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +32,7 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := &Experiment{}
+	kept := &experiment.Experiment{}
 	if err := json.Unmarshal(text, kept); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 		{"busy", "bulk", "placement", "client 0, server 1"},
 		{"nobody", "rr", "wait", "block"},
 	} {
-		for _, from := range []*Experiment{e, kept} {
+		for _, from := range []*experiment.Experiment{e, kept} {
 			w, ok := from.WorkloadIn(c.arm, c.workload)
 			if got := w.Value(c.key); !ok || got != c.want {
 				t.Errorf("%s of %s in %s: %q, want %q", c.key, c.workload, c.arm, got, c.want)
@@ -85,24 +87,24 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 // Every key that can be set has a value, and none that cannot.
 func TestEverySettableKeyHasAValue(t *testing.T) {
 	on := true
-	w := Workload{Protocol: TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6,
-		Arrivals: PoissonArrivals,
-		Batch:    1, Direction: Upload, Socket: Socket{Wait: WaitSpin,
-			NoDelay: &on}, Placement: Placement{Kind: PlacementFree}}
-	for _, key := range SettableKeys() {
+	w := experiment.Workload{Protocol: experiment.TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6,
+		Arrivals: experiment.PoissonArrivals,
+		Batch:    1, Direction: experiment.Upload, Socket: experiment.Socket{Wait: experiment.WaitSpin,
+			NoDelay: &on}, Placement: experiment.Placement{Kind: experiment.PlacementFree}}
+	for _, key := range experiment.SettableKeys() {
 		if w.Value(key) == "" {
 			t.Errorf("%s has no value", key)
 		}
 	}
-	for _, key := range FixedKeys() {
+	for _, key := range experiment.FixedKeys() {
 		if v := w.Value(key); v != "" {
 			t.Errorf("%s has the value %s", key, v)
 		}
 	}
 }
 
-func layersIn(e *Experiment, arm, workload string) map[string]int {
-	return e.LayersIn(workload)[slices.IndexFunc(e.Arms, func(a Arm) bool { return a.Name == arm })]
+func layersIn(e *experiment.Experiment, arm, workload string) map[string]int {
+	return e.LayersIn(workload)[slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == arm })]
 }
 
 // A value that an arm sets differently from the baseline is a layer of the arm, in the workloads that it changes.
@@ -142,7 +144,7 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 
 // Arms of one lab that set different values use the same hosts; arms that set the same have their own.
 func TestArmsShareHosts(t *testing.T) {
-	e, err := Parse("x.yaml", []byte(`nearfar: v1
+	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms:
   a:  {lab: {path: [bridge]}}
@@ -166,7 +168,7 @@ workloads: [{name: rr, tool: native}]
 
 // An arm whose MTU is too small for IPv6 is allowed if it sets IPv4, although the workload asks for IPv6.
 func TestIPIsCheckedWhereItIsUsed(t *testing.T) {
-	_, err := Parse("x.yaml", []byte(`nearfar: v1
+	_, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms:
   v6: {lab: {path: [bridge]}}
@@ -175,5 +177,37 @@ workloads: [{name: rr, tool: native, ip: 6}]
 `), testTools)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDeclaredLayersStandForThePath(t *testing.T) {
+	const file = `nearfar: v1
+name: x
+arms:
+  a: {lab: {path: [{wire: {delay: 1us}}]}, layers: {}}
+  b: {lab: {path: [{wire: {delay: 50us}}, bridge]}, layers: {zone: 2, none: 0}}
+  c: {lab: {path: [{wire: {delay: 90us}}]}}
+workloads: [{name: rr, tool: native}]
+`
+	e, err := experiment.Parse("x.yaml", []byte(file), testTools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The wires of arms that declare their layers do not take part in finding the base.
+	want := []map[string]int{{}, {"zone": 2}, {"wire": 1}}
+	for i, a := range e.Arms {
+		if diff := cmp.Diff(want[i], a.Layers); diff != "" {
+			t.Errorf("arm %s (-want +got):\n%s", a.Name, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"wire", "zone"}, e.LayerNames()); diff != "" {
+		t.Errorf("layer names (-want +got):\n%s", diff)
+	}
+	d := e.Design()
+	if diff := cmp.Diff([][]float64{{0, 0}, {0, 2}, {1, 0}}, d.Counts); diff != "" {
+		t.Errorf("design (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, d.Arms); diff != "" {
+		t.Errorf("arms of the design (-want +got):\n%s", diff)
 	}
 }
