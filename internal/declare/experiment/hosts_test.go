@@ -179,7 +179,7 @@ func TestRecordedHostsAreChecked(t *testing.T) {
 	for name, change := range map[string]func(e *Experiment){
 		"too many hosts":     func(e *Experiment) { e.Hosts = make([]HostSpec, MaxHosts+1) },
 		"a host twice":       func(e *Experiment) { e.Hosts[0].Name = "a" },
-		"a long text":        func(e *Experiment) { e.Hosts[2].SSH = strings.Repeat("v", maxJoin+1) },
+		"a long text":        func(e *Experiment) { e.Hosts[2].SSH = strings.Repeat("v", 4097) },
 		"a host of no name":  func(e *Experiment) { e.Hosts[2].Name, e.Arms[0].Client = "x y", "x y" },
 		"an unknown client":  func(e *Experiment) { e.Arms[0].Client = "z" },
 		"a server alone":     func(e *Experiment) { e.Arms[0].Client = "" },
