@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/experiment/schema"
 	"nearfar/internal/measure/tool"
 )
 
@@ -21,9 +21,9 @@ func (a *app) schemaCommand() *cobra.Command {
 			var page []byte
 			switch format {
 			case "json":
-				page = experiment.Schema(tool.Declared())
+				page = schema.JSON(tool.Declared())
 			case "markdown":
-				page = experiment.Reference(tool.Declared())
+				page = schema.Reference(tool.Declared())
 			default:
 				return usagef("--format %s: use one of json, markdown", format)
 			}

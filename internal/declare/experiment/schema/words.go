@@ -1,4 +1,4 @@
-package experiment
+package schema
 
 import (
 	"cmp"
@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // toolWords are what the schema says about the tools.
-type toolWords struct{ Tools }
+type toolWords struct{ experiment.Tools }
 
 // at gives what stands in the schema in place of {{place}}. text/template would do it too, but a program that contains
 // it keeps every exported method of every type, a quarter of its size, because a template can call any of them.
@@ -25,18 +26,18 @@ func (t toolWords) at(place string) (text string, known bool) {
 		return t.keys(first, last), true
 	}
 	beside, _ := t.Beside()
-	mode, protocol := func(c ToolCapability) string { return c.Mode }, func(c ToolCapability) string { return c.Protocol }
+	mode, protocol := func(c experiment.ToolCapability) string { return c.Mode }, func(c experiment.ToolCapability) string { return c.Protocol }
 	say, known := map[string]func() string{
 		"Background":       beside.String,
 		"BitRates":         t.BitRates,
-		"Besides":          func() string { return listed(func(k Key) bool { return k.Beside && k.Defined }, defined) },
+		"Besides":          func() string { return listed(func(k experiment.Key) bool { return k.Beside && k.Defined }, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
 		"DefaultModes":     func() string { return t.defaults(mode, true) },
 		"DefaultProtocols": func() string { return t.defaults(protocol, true) },
 		"DefaultRequests":  t.DefaultRequests,
 		"DefaultWarmups":   t.DefaultWarmups,
-		"Definitions":      func() string { return listed(func(k Key) bool { return k.Defined }, t.schemaOf) },
+		"Definitions":      func() string { return listed(func(k experiment.Key) bool { return k.Defined }, t.schemaOf) },
 		"Encapsulations":   func() string { return inJSON(check.Encapsulations()) },
 		"Modes":            func() string { return inJSON(t.Modes("")) },
 		"MostBeside":       func() string { return inJSON(beside.Numbers["connections"].Max) },
@@ -44,7 +45,7 @@ func (t toolWords) at(place string) (text string, known bool) {
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
 		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
-		"Settings":         func() string { return listed(func(k Key) bool { return k.Settable() }, inWorkloads) },
+		"Settings":         func() string { return listed(func(k experiment.Key) bool { return k.Settable() }, inWorkloads) },
 	}[place]
 	if !known {
 		return "", false
@@ -53,9 +54,9 @@ func (t toolWords) at(place string) (text string, known bool) {
 }
 
 // listed writes the schema of the wanted keys as members of an object.
-func listed(wanted func(k Key) bool, schema func(k Key) string) string {
+func listed(wanted func(k experiment.Key) bool, schema func(k experiment.Key) string) string {
 	var all []string
-	for _, k := range Keys() {
+	for _, k := range experiment.Keys() {
 		if wanted(k) {
 			all = append(all, inJSON(k.Name)+": {"+schema(k)+"}")
 		}
@@ -65,9 +66,9 @@ func listed(wanted func(k Key) bool, schema func(k Key) string) string {
 
 // keys writes the keys of a workload from the first to the last.
 func (t toolWords) keys(first, last string) string {
-	names := WorkloadKeys()
+	names := experiment.WorkloadKeys()
 	names = names[slices.Index(names, first) : slices.Index(names, last)+1]
-	return listed(func(k Key) bool { return slices.Contains(names, k.Name) }, func(k Key) string {
+	return listed(func(k experiment.Key) bool { return slices.Contains(names, k.Name) }, func(k experiment.Key) string {
 		if k.Defined {
 			return defined(k)
 		}
@@ -76,14 +77,16 @@ func (t toolWords) keys(first, last string) string {
 }
 
 // schemaOf is the schema of a key's values.
-func (t toolWords) schemaOf(k Key) string {
+func (t toolWords) schemaOf(k experiment.Key) string {
 	about := strings.ReplaceAll(k.About, "{{WhoTakes}}", "{{WhoTakes "+k.Name+"}}")
 	return `"description": ` + inJSON(t.filled(about)) + ", " + k.Shape(t.Tools)
 }
 
-func defined(k Key) string { return `"$ref": "#/$defs/` + k.Name + `"` }
+func defined(k experiment.Key) string { return `"$ref": "#/$defs/` + k.Name + `"` }
 
-func inWorkloads(k Key) string { return `"$ref": "#/$defs/workload/properties/` + k.Name + `"` }
+func inWorkloads(k experiment.Key) string {
+	return `"$ref": "#/$defs/workload/properties/` + k.Name + `"`
+}
 
 // inJSON writes words, or a number.
 func inJSON(value any) string {
@@ -106,7 +109,7 @@ func (t toolWords) Places() string {
 
 // OnlyIPv4 lists the tools that do not support IPv6.
 func (t toolWords) OnlyIPv4() string {
-	return strings.Join(t.Distinct(func(c ToolCapability) string {
+	return strings.Join(t.Distinct(func(c experiment.ToolCapability) string {
 		if c.OnlyIPv4 == "" {
 			return ""
 		}
@@ -116,8 +119,8 @@ func (t toolWords) OnlyIPv4() string {
 
 // BitRates lists what takes a rate in bits per second.
 func (t toolWords) BitRates() string {
-	return strings.Join(t.Distinct(func(c ToolCapability) string {
-		if c.Rate.Unit != BitRate {
+	return strings.Join(t.Distinct(func(c experiment.ToolCapability) string {
+		if c.Rate.Unit != experiment.BitRate {
 			return ""
 		}
 		return c.String()
@@ -126,41 +129,41 @@ func (t toolWords) BitRates() string {
 
 // DefaultRequests says which size a request has by default.
 func (t toolWords) DefaultRequests() string {
-	return t.defaults(func(c ToolCapability) string {
+	return t.defaults(func(c experiment.ToolCapability) string {
 		if !c.Request.Taken() {
 			return ""
 		}
-		return FormatSize(cmp.Or(c.DefaultRequest, DefaultRequest))
+		return experiment.FormatSize(cmp.Or(c.DefaultRequest, experiment.DefaultRequest))
 	}, false)
 }
 
 // DefaultMessages says which size a message has by default, where that is not the tool's own.
 func (t toolWords) DefaultMessages() string {
-	return t.group(func(c ToolCapability) string {
+	return t.group(func(c experiment.ToolCapability) string {
 		if c.DefaultMessage == 0 {
 			return ""
 		}
-		return FormatSize(c.DefaultMessage)
+		return experiment.FormatSize(c.DefaultMessage)
 	}, " for ", "")
 }
 
 // DefaultWarmups says which warm-up each tool has by default.
 func (t toolWords) DefaultWarmups() string {
-	return t.defaults(func(c ToolCapability) string {
+	return t.defaults(func(c experiment.ToolCapability) string {
 		switch {
 		case !c.Warmup.Taken():
 			return ""
 		case c.Warmup.Default == 0:
 			return "none"
 		}
-		return FormatDuration(c.Warmup.Default)
+		return experiment.FormatDuration(c.Warmup.Default)
 	}, false)
 }
 
 // ConnectionLimits says how many connections each mode of a tool can have: "1 to 128 (native stream), 1 to 1024
 // (load)".
 func (t toolWords) ConnectionLimits() string {
-	return t.group(func(c ToolCapability) string {
+	return t.group(func(c experiment.ToolCapability) string {
 		if limits := c.Numbers["connections"]; limits.Taken() {
 			return limits.String()
 		}
@@ -171,7 +174,7 @@ func (t toolWords) ConnectionLimits() string {
 // defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3,
 // ping for ping".
 // With perTool only the first capability of each tool counts.
-func (t toolWords) defaults(of func(ToolCapability) string, perTool bool) string {
+func (t toolWords) defaults(of func(experiment.ToolCapability) string, perTool bool) string {
 	usual := ""
 	others := map[string][]string{}
 	var order, seen []string
@@ -202,7 +205,7 @@ func (t toolWords) defaults(of func(ToolCapability) string, perTool bool) string
 }
 
 // group writes each value with the tools and modes that have it: "1 to 128 (native stream, iperf3 stream)".
-func (t toolWords) group(of func(ToolCapability) string, before, after string) string {
+func (t toolWords) group(of func(experiment.ToolCapability) string, before, after string) string {
 	who := map[string][]string{}
 	for _, c := range t.All() {
 		if value := of(c); value != "" && !slices.Contains(who[value], c.Tool+" "+c.Mode) {
@@ -217,7 +220,7 @@ func (t toolWords) group(of func(ToolCapability) string, before, after string) s
 }
 
 // table lists in Markdown what each tool measures, and the limits.
-func table(t Tools) string {
+func table(t experiment.Tools) string {
 	var b strings.Builder
 	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n")
 	b.WriteString("|---|---|---|---|---|---|---|\n")
@@ -228,17 +231,19 @@ func table(t Tools) string {
 	return b.String()
 }
 
-func sizeRange(r Range) string { return FormatSize(r.Min) + " to " + FormatSize(r.Max) }
+func sizeRange(r experiment.Range) string {
+	return experiment.FormatSize(r.Min) + " to " + experiment.FormatSize(r.Max)
+}
 
-func sizesText(c ToolCapability) string {
+func sizesText(c experiment.ToolCapability) string {
 	var parts []string
 	switch {
 	case !c.Request.Taken():
 	case !c.Response.Taken():
 		parts = append(parts, "`request` "+sizeRange(c.Request))
-	case c.Reply == ReplySame:
+	case c.Reply == experiment.ReplySame:
 		parts = append(parts, "`request` "+sizeRange(c.Request)+"; `response` as long as the request")
-	case c.Reply == ReplyAtMostRequest:
+	case c.Reply == experiment.ReplyAtMostRequest:
 		parts = append(parts,
 			"`request`, `response` "+sizeRange(c.Request)+"; `response` at most as long as the request")
 	default:
@@ -248,18 +253,18 @@ func sizesText(c ToolCapability) string {
 		parts = append(parts, "`message` "+sizeRange(c.Message))
 	}
 	if limits := c.Numbers["batch"]; limits.Taken() {
-		parts = append(parts, fmt.Sprintf("`batch` %s, of %s together", limits, FormatSize(c.BatchBytes)))
+		parts = append(parts, fmt.Sprintf("`batch` %s, of %s together", limits, experiment.FormatSize(c.BatchBytes)))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func windowText(c ToolCapability) string {
+func windowText(c experiment.ToolCapability) string {
 	if c.Duration.Min == c.Duration.Step && c.Duration.Step == time.Second {
-		return "whole seconds, to " + FormatDuration(c.Duration.Max)
+		return "whole seconds, to " + experiment.FormatDuration(c.Duration.Max)
 	}
 	text := c.Duration.String()
 	if c.Duration.Min != c.Duration.Step {
-		text += ", in steps of " + FormatDuration(c.Duration.Step)
+		text += ", in steps of " + experiment.FormatDuration(c.Duration.Step)
 	}
 	if c.Interval.Taken() {
 		text += fmt.Sprintf("; 1 to %d intervals of %s", c.MaxIntervals, c.Interval)
@@ -267,14 +272,14 @@ func windowText(c ToolCapability) string {
 	return text
 }
 
-func warmupText(c ToolCapability) string {
+func warmupText(c experiment.ToolCapability) string {
 	if !c.Warmup.Taken() {
 		return ""
 	}
 	return c.Warmup.String()
 }
 
-func connectionsText(c ToolCapability) string {
+func connectionsText(c experiment.ToolCapability) string {
 	if limits := c.Numbers["connections"]; limits.Taken() {
 		return limits.String()
 	}
@@ -282,9 +287,9 @@ func connectionsText(c ToolCapability) string {
 }
 
 // keysText lists the keys that have no column of their own.
-func keysText(c ToolCapability) string {
+func keysText(c experiment.ToolCapability) string {
 	var keys []string
-	for _, k := range Keys() {
+	for _, k := range experiment.Keys() {
 		if k.General || k.Column || !k.IsTaken(c) {
 			continue
 		}

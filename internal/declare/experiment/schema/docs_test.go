@@ -1,4 +1,4 @@
-package experiment
+package schema
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // fenced is a block of code of a markdown page.
@@ -37,9 +38,9 @@ func fencedBlocks(t *testing.T, path string) []fenced {
 }
 
 // docsInputs sets the variables of the documentation's examples.
-func docsInputs() Inputs {
-	return Inputs{Variable: func(name string) (string, bool) {
-		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": JoinPrefix + "1.x"}[name]
+func docsInputs() experiment.Inputs {
+	return experiment.Inputs{Variable: func(name string) (string, bool) {
+		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": experiment.JoinPrefix + "1.x"}[name]
 		return value, ok
 	}}
 }
@@ -48,12 +49,12 @@ func docsInputs() Inputs {
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	right, wrong := 0, 0
 	s := compiledSchema(t)
-	blocks := fencedBlocks(t, "../../../docs/experiment-file.md")
+	blocks := fencedBlocks(t, "../../../../docs/experiment-file.md")
 	for i, b := range blocks {
 		switch b.info {
 		case "yaml":
 			right++
-			if _, err := ParseWith("experiment.yaml", []byte(b.text), testTools, docsInputs()); err != nil {
+			if _, err := experiment.ParseWith("experiment.yaml", []byte(b.text), testTools, docsInputs()); err != nil {
 				t.Errorf("%v\nin:\n%s", err, b.text)
 			}
 			value, err := asJSON(t, []byte(b.text))
@@ -66,7 +67,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			}
 		case "yaml wrong":
 			wrong++
-			_, err := Parse("experiment.yaml", []byte(b.text), testTools)
+			_, err := experiment.Parse("experiment.yaml", []byte(b.text), testTools)
 			if err == nil {
 				t.Errorf("no mistake in:\n%s", b.text)
 				continue
@@ -88,12 +89,12 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 // The experiments of the page about clusters are right. Its other blocks are manifests.
 func TestExamplesOfClusters(t *testing.T) {
 	found := 0
-	for _, b := range fencedBlocks(t, "../../../docs/kubernetes.md") {
+	for _, b := range fencedBlocks(t, "../../../../docs/kubernetes.md") {
 		if b.info != "yaml" || !strings.HasPrefix(b.text, "nearfar:") {
 			continue
 		}
 		found++
-		e, err := Parse("experiment.yaml", []byte(b.text), testTools)
+		e, err := experiment.Parse("experiment.yaml", []byte(b.text), testTools)
 		if err != nil {
 			t.Errorf("%v\nin:\n%s", err, b.text)
 		} else if !e.HasPods() {
@@ -111,11 +112,11 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := KeysOf("experiment")
+	keys := experiment.KeysOf("experiment")
 	for _, more := range [][]string{
-		KeysOf("schedule"), KeysOf("arm"), check.Expectations(), UnprovedWords(), KeysOf("host"), KeysOf("lab"), KeysOf("kubernetes"), KeysOf("pod"), nodesWords(), throughWords(), policyWords(), ElementKinds(), KeysOf(Wire), KeysOf(Firewall),
-		WorkloadKeys(), testTools.Names(), testTools.Modes(""), PlacementWords(), KeysOf("step"), arrivalWords(),
-		directionWords(), waitWords(),
+		experiment.KeysOf("schedule"), experiment.KeysOf("arm"), check.Expectations(), experiment.UnprovedWords(), experiment.KeysOf("host"), experiment.KeysOf("lab"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"), podWords("nodes"), podWords("through"), podWords("networkPolicy"), experiment.ElementKinds(), experiment.KeysOf(experiment.Wire), experiment.KeysOf(experiment.Firewall),
+		experiment.WorkloadKeys(), testTools.Names(), testTools.Modes(""), experiment.PlacementWords(), experiment.KeysOf("step"), {experiment.ConstantArrivals, experiment.PoissonArrivals},
+		{experiment.Upload, experiment.Download, experiment.Both}, {experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin},
 	} {
 		keys = append(keys, more...)
 	}

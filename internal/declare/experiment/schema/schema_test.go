@@ -1,9 +1,12 @@
-package experiment
+package schema
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,11 +17,36 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
+
+var (
+	testTools = tool.Declared()
+	update    = flag.Bool("update", false, "write docs/reference.md anew")
+)
+
+// examples are the experiment files of a folder of testdata, by name without the extension.
+func examples(t *testing.T, folder string, least int) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "testdata", folder, "*.yaml"))
+	if err != nil || len(paths) < least {
+		t.Fatalf("%d files in testdata/%s, want at least %d (%v)", len(paths), folder, least, err)
+	}
+	files := make(map[string][]byte)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[strings.TrimSuffix(filepath.Base(path), ".yaml")] = data
+	}
+	return files
+}
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema(testTools)))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSON(testTools)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,42 +139,42 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, want := range map[string][]string{
-		"/properties":                                           KeysOf("experiment"),
-		"/properties/schedule/properties":                       KeysOf("schedule"),
-		"/$defs/arm/properties":                                 KeysOf("arm"),
+		"/properties":                                           experiment.KeysOf("experiment"),
+		"/properties/schedule/properties":                       experiment.KeysOf("schedule"),
+		"/$defs/arm/properties":                                 experiment.KeysOf("arm"),
 		"/$defs/expect/properties":                              check.Expectations(),
 		"/$defs/expect/properties/encapsulation/enum":           check.Encapsulations(),
-		"/properties/unproved/enum":                             UnprovedWords(),
-		"/$defs/host/properties":                                KeysOf("host"),
+		"/properties/unproved/enum":                             experiment.UnprovedWords(),
+		"/$defs/host/properties":                                experiment.KeysOf("host"),
 		"/$defs/host/properties/tools/properties":               testTools.Programs(),
-		"/$defs/provision/properties":                           KeysOf("provision"),
-		"/$defs/provision/properties/retry/properties":          KeysOf("retry"),
-		"/$defs/set/properties":                                 SettableKeys(),
-		"/$defs/settings/properties":                            SettableKeys(),
-		"/$defs/lab/properties":                                 KeysOf("lab"),
-		"/$defs/kubernetes/properties":                          KeysOf("kubernetes"),
-		"/$defs/kubernetes/properties/nodes/enum":               nodesWords(),
-		"/$defs/kubernetes/properties/through/enum":             throughWords(),
-		"/$defs/kubernetes/properties/networkPolicy/enum":       policyWords(),
-		"/$defs/pod/properties":                                 KeysOf("pod"),
-		"/$defs/pod/properties/os/enum":                         PodSystems(),
-		"/$defs/pod/properties/affinity/properties":             KeysOf("affinity"),
-		"/$defs/pod/properties/tolerations/items/properties":    KeysOf("tolerations"),
-		"/$defs/pod/properties/resources/properties":            KeysOf("resources"),
-		"/$defs/pod/properties/securityContext/properties":      KeysOf("securityContext"),
-		"/$defs/rules/properties":                               KeysOf("nodeAffinity"),
-		"/$defs/element/oneOf/0/enum":                           ElementKinds(),
-		"/$defs/element/oneOf/1/properties":                     ElementKinds(),
-		"/$defs/element/oneOf/1/properties/wire/properties":     KeysOf(Wire),
-		"/$defs/element/oneOf/1/properties/firewall/properties": KeysOf(Firewall),
-		"/$defs/placement/oneOf/0/enum":                         PlacementWords(),
-		"/$defs/placement/oneOf/1/properties":                   KeysOf("placement"),
-		"/$defs/workload/properties":                            WorkloadKeys(),
-		"/$defs/workload/properties/background/properties":      BackgroundKeys(),
-		"/$defs/workload/properties/steps/items/properties":     KeysOf("step"),
-		"/$defs/workload/properties/arrivals/enum":              arrivalWords(),
-		"/$defs/direction/enum":                                 directionWords(),
-		"/$defs/wait/enum":                                      waitWords(),
+		"/$defs/provision/properties":                           experiment.KeysOf("provision"),
+		"/$defs/provision/properties/retry/properties":          experiment.KeysOf("retry"),
+		"/$defs/set/properties":                                 experiment.SettableKeys(),
+		"/$defs/settings/properties":                            experiment.SettableKeys(),
+		"/$defs/lab/properties":                                 experiment.KeysOf("lab"),
+		"/$defs/kubernetes/properties":                          experiment.KeysOf("kubernetes"),
+		"/$defs/kubernetes/properties/nodes/enum":               podWords("nodes"),
+		"/$defs/kubernetes/properties/through/enum":             podWords("through"),
+		"/$defs/kubernetes/properties/networkPolicy/enum":       podWords("networkPolicy"),
+		"/$defs/pod/properties":                                 experiment.KeysOf("pod"),
+		"/$defs/pod/properties/os/enum":                         experiment.PodSystems(),
+		"/$defs/pod/properties/affinity/properties":             experiment.KeysOf("affinity"),
+		"/$defs/pod/properties/tolerations/items/properties":    experiment.KeysOf("tolerations"),
+		"/$defs/pod/properties/resources/properties":            experiment.KeysOf("resources"),
+		"/$defs/pod/properties/securityContext/properties":      experiment.KeysOf("securityContext"),
+		"/$defs/rules/properties":                               experiment.KeysOf("nodeAffinity"),
+		"/$defs/element/oneOf/0/enum":                           experiment.ElementKinds(),
+		"/$defs/element/oneOf/1/properties":                     experiment.ElementKinds(),
+		"/$defs/element/oneOf/1/properties/wire/properties":     experiment.KeysOf(experiment.Wire),
+		"/$defs/element/oneOf/1/properties/firewall/properties": experiment.KeysOf(experiment.Firewall),
+		"/$defs/placement/oneOf/0/enum":                         experiment.PlacementWords(),
+		"/$defs/placement/oneOf/1/properties":                   experiment.KeysOf("placement"),
+		"/$defs/workload/properties":                            experiment.WorkloadKeys(),
+		"/$defs/workload/properties/background/properties":      experiment.BackgroundKeys(),
+		"/$defs/workload/properties/steps/items/properties":     experiment.KeysOf("step"),
+		"/$defs/workload/properties/arrivals/enum":              {experiment.ConstantArrivals, experiment.PoissonArrivals},
+		"/$defs/direction/enum":                                 {experiment.Upload, experiment.Download, experiment.Both},
+		"/$defs/wait/enum":                                      {experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin},
 		"/$defs/workload/properties/tool/enum":                  testTools.Names(),
 		"/$defs/workload/properties/mode/enum":                  testTools.Modes(""),
 		"/$defs/workload/properties/protocol/enum":              testTools.Protocols("", ""),
@@ -158,17 +186,20 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 			t.Errorf("%s (-reader +schema):\n%s", where, diff)
 		}
 	}
-	for _, u := range []struct {
-		where string
-		units []unit
-	}{
-		{"/$defs/size/pattern", sizeUnits()}, {"/$defs/rate/pattern", rateUnits()}, {"/$defs/duration/oneOf/0/pattern",
-			durationUnits()},
+	_, size := experiment.ParseSize("1x")
+	_, rate := experiment.ParseRate("1x")
+	_, duration := experiment.ParseDuration("1x")
+	for where, refusal := range map[string]error{
+		"/$defs/size/pattern": size, "/$defs/rate/pattern": rate, "/$defs/duration/oneOf/0/pattern": duration,
 	} {
-		pattern, ok := at(t, root, u.where).(string)
-		for _, unit := range u.units {
-			if !ok || !strings.Contains(pattern, "|"+unit.name) && !strings.Contains(pattern, "("+unit.name) {
-				t.Errorf("%s does not know the unit %s: %s", u.where, unit.name, pattern)
+		pattern, ok := at(t, root, where).(string)
+		_, units, listed := strings.Cut(refusal.Error(), "units are ")
+		if !listed {
+			t.Errorf("no units in %q", refusal)
+		}
+		for unit := range strings.SplitSeq(units, ", ") {
+			if !ok || !strings.Contains(pattern, "|"+unit) && !strings.Contains(pattern, "("+unit) {
+				t.Errorf("%s does not know the unit %s: %s", where, unit, pattern)
 			}
 		}
 	}
@@ -214,6 +245,16 @@ func TestSchemaIsStrictAndDescribed(t *testing.T) {
 	if objects < 8 {
 		t.Errorf("%d objects seen, want at least 8", objects)
 	}
+}
+
+// podWords are the words of a key of an arm's kubernetes.
+func podWords(key string) []string {
+	for _, k := range new(experiment.Kubernetes).Words() {
+		if k.Name == key {
+			return k.Known
+		}
+	}
+	return nil
 }
 
 func at(t *testing.T, value any, where string) any {

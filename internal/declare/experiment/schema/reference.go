@@ -1,4 +1,4 @@
-package experiment
+package schema
 
 import (
 	"bytes"
@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // Reference gives the reference of the experiment file in Markdown: a table for each kind of object, made from the
 // schema, and a table of the tools. So it says the same as editors do.
-func Reference(tools Tools) []byte {
+func Reference(tools experiment.Tools) []byte {
 	var document yaml.Node
 	if err := yaml.Unmarshal(plainSchema(tools), &document); err != nil {
 		panic(fmt.Sprintf("the schema of this program is broken: %v", err))

@@ -1,4 +1,4 @@
-package experiment
+package schema
 
 import (
 	"os"
@@ -9,9 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
-const referencePage = "../../../docs/reference.md"
+const referencePage = "../../../../docs/reference.md"
 
 // The page is what the program makes of its schema.
 func TestReferencePage(t *testing.T) {
@@ -25,7 +26,7 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(page), string(Reference(testTools))); diff != "" {
-		t.Errorf("docs/reference.md is behind the schema; go test ./internal/declare/experiment -run ReferencePage -update "+
+		t.Errorf("docs/reference.md is behind the schema; go test ./internal/declare/experiment/schema -run ReferencePage -update "+
 			"(-page +schema):\n%s", diff)
 	}
 }
@@ -33,7 +34,7 @@ func TestReferencePage(t *testing.T) {
 // Every key has a row, and every link a heading to go to.
 func TestReferenceIsWhole(t *testing.T) {
 	page := string(Reference(testTools))
-	for _, keys := range [][]string{KeysOf("experiment"), KeysOf("schedule"), WorkloadKeys(), KeysOf("lab"), KeysOf("host"), KeysOf("kubernetes"), KeysOf("pod"), check.Expectations()} {
+	for _, keys := range [][]string{experiment.KeysOf("experiment"), experiment.KeysOf("schedule"), experiment.WorkloadKeys(), experiment.KeysOf("lab"), experiment.KeysOf("host"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"), check.Expectations()} {
 		for _, key := range keys {
 			if !strings.Contains(page, "| `"+key+"` |") {
 				t.Errorf("no row for %s", key)

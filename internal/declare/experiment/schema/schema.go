@@ -1,22 +1,26 @@
-package experiment
+// Package schema makes the JSON Schema of the experiment file, and the page that describes its keys, from the keys of the
+// model and from what the tools declare.
+package schema
 
 import (
 	_ "embed"
 	"fmt"
 	"strings"
+
+	"nearfar/internal/declare/experiment"
 )
 
 //go:embed schema.json.tmpl
 var schema string
 
-// Schema gives the JSON Schema (draft 2020-12) of the experiment file, for editors. The tools' names, modes and limits
+// JSON gives the JSON Schema (draft 2020-12) of the experiment file, for editors. The tools' names, modes and limits
 // in it come from what the tools declare. A schema describes single values; what depends on several values together (a
-// baseline that exists, a mode that the tool has) only Parse checks. Wherever a value is a single one, it can be a text
+// baseline that exists, a mode that the tool has) only the reader checks. Wherever a value is a single one, it can be a text
 // with a variable.
-func Schema(tools Tools) []byte { return withVariables(plainSchema(tools)) }
+func JSON(tools experiment.Tools) []byte { return withVariables(plainSchema(tools)) }
 
 // plainSchema is the schema of a file without variables.
-func plainSchema(tools Tools) []byte { return []byte(toolWords{tools}.filled(schema)) }
+func plainSchema(tools experiment.Tools) []byte { return []byte(toolWords{tools}.filled(schema)) }
 
 // filled gives a text of the schema with what the tools declare in place of {{...}}.
 func (t toolWords) filled(template string) string {
