@@ -13,6 +13,7 @@ import (
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -73,7 +74,7 @@ func (l lab) write(document *yaml.Node) ([]byte, *experiment.Experiment, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := experiment.ParseWith(l.file, text, tool.Declared(), experiment.Inputs{Variable: os.LookupEnv})
+	e, err := experimentfile.ParseWith(l.file, text, tool.Declared(), experimentfile.Inputs{Variable: os.LookupEnv})
 	if err == nil && len(e.Arms) < 2 {
 		err = errors.New("the lab compares nothing")
 	}

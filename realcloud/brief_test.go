@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer/figures"
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -41,8 +41,8 @@ func TestBrief(t *testing.T) {
 				for name, value := range l.given {
 					t.Setenv(name, value)
 				}
-				whole, err := experiment.ParseWith(file, text, tool.Declared(),
-					experiment.Inputs{Variable: os.LookupEnv})
+				whole, err := experimentfile.ParseWith(file, text, tool.Declared(),
+					experimentfile.Inputs{Variable: os.LookupEnv})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/execution"
@@ -34,7 +35,7 @@ schedule: {blocks: 10, seed: 4}
 
 func experimentIn(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte(text), tool.Declared())
+	e, err := experimentfile.Parse("x.yaml", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/base/files"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/tool"
@@ -315,7 +316,7 @@ func armsOfFile(cmd *cobra.Command, args []string, begins string) ([]string, cob
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	e, err := parseExperiment(file, data, experiment.Inputs{Variable: os.LookupEnv})
+	e, err := parseExperiment(file, data, experimentfile.Inputs{Variable: os.LookupEnv})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

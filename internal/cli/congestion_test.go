@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/onhost/hostverbs"
 )
 
@@ -19,7 +19,7 @@ arms:
 workloads:
   - {name: bulk, tool: native, mode: stream, duration: 1s, congestion: reno}
 `
-	e, err := parseExperiment("x.yaml", []byte(text), experiment.Inputs{})
+	e, err := parseExperiment("x.yaml", []byte(text), experimentfile.Inputs{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -26,7 +26,7 @@ func TestTemplates(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		e, err := experiment.Parse(path.Join("templates", template.name+".yaml"), text, tool.Declared())
+		e, err := experimentfile.Parse(path.Join("templates", template.name+".yaml"), text, tool.Declared())
 		if err != nil {
 			t.Error(err)
 			continue
@@ -66,7 +66,7 @@ func TestTemplateChoices(t *testing.T) {
 			}
 			lines = append(lines, line)
 		}
-		e, err := experiment.Parse(template.name, []byte(strings.Join(lines, "")), tool.Declared())
+		e, err := experimentfile.Parse(template.name, []byte(strings.Join(lines, "")), tool.Declared())
 		if err != nil {
 			t.Error(err)
 			continue

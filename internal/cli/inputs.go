@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // inputFlags are the flags of verbs that read experiment files: the values of variables, and further hosts.
@@ -32,23 +33,23 @@ func (i *inputFlags) flags(f *pflag.FlagSet) {
 }
 
 // read gives the inputs for experiment files. taken says that the experiment file is standard input.
-func (i *inputFlags) read(a *app, taken bool) (experiment.Inputs, error) {
+func (i *inputFlags) read(a *app, taken bool) (experimentfile.Inputs, error) {
 	values := map[string]string{}
 	for _, one := range i.set {
 		name, value, found := strings.Cut(one, "=")
 		if !found || !experiment.IsVariable(name) {
 			// The text is not shown: it can be a secret.
-			return experiment.Inputs{}, usagef("--set: write NAME=VALUE, with a name of letters, digits and _")
+			return experimentfile.Inputs{}, usagef("--set: write NAME=VALUE, with a name of letters, digits and _")
 		}
 		if _, twice := values[name]; twice {
-			return experiment.Inputs{}, usagef("--set: %s is given twice", name)
+			return experimentfile.Inputs{}, usagef("--set: %s is given twice", name)
 		}
 		values[name] = value
 	}
 	if i.asked == nil {
 		i.asked = map[string]bool{}
 	}
-	in := experiment.Inputs{Given: slices.Sorted(maps.Keys(values)), Variable: func(name string) (string, bool) {
+	in := experimentfile.Inputs{Given: slices.Sorted(maps.Keys(values)), Variable: func(name string) (string, bool) {
 		if value, ok := values[name]; ok {
 			i.asked[name] = true
 			return value, true

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/tool"
 )
@@ -40,7 +40,7 @@ func TestJoinStringsStaySecret(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := experiment.ParseWith(file, []byte(joinFile), tool.Declared(), experiment.Inputs{Variable: os.LookupEnv})
+	e, err := experimentfile.ParseWith(file, []byte(joinFile), tool.Declared(), experimentfile.Inputs{Variable: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -194,7 +195,7 @@ func (p *kubePlan) workloadsOf(tools []string, duration time.Duration) error {
 
 // parsed reads the experiment file of the plan.
 func (p *kubePlan) parsed() (*experiment.Experiment, error) {
-	e, err := experiment.Parse(kubeFile, p.write(), tool.Declared())
+	e, err := experimentfile.Parse(kubeFile, p.write(), tool.Declared())
 	if err != nil {
 		return nil, &usageError{errors.Join(errors.New("the flags make no experiment that can be run"), err)}
 	}

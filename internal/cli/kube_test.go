@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -59,7 +59,7 @@ func FuzzNetperf(f *testing.F) {
 		if err := plan.chooseBlocks(); err != nil {
 			return // a value beyond the limits of an experiment
 		}
-		e, err := experiment.Parse("x.yaml", plan.write(), tool.Declared())
+		e, err := experimentfile.Parse("x.yaml", plan.write(), tool.Declared())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, plan.write())
 		}

@@ -11,6 +11,7 @@ import (
 	"nearfar/internal/cloud/pool/aks"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/tool"
 )
@@ -79,7 +80,7 @@ func (a *app) guestFinding(ctx context.Context, kubeconfig, context string, node
 // nodeFacts reads the facts of a node.
 func nodeFacts(ctx context.Context, kubeconfig, context, node string) (facts *check.Facts, err error) {
 	text := fmt.Sprintf(nodeExperiment, context, node)
-	e, err := experiment.Parse("(from the node)", []byte(text), tool.Declared())
+	e, err := experimentfile.Parse("(from the node)", []byte(text), tool.Declared())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -70,8 +71,8 @@ func (a *app) parseFile(file string, data []byte, inputs *inputFlags) (*experime
 }
 
 // parseExperiment reads and checks the text of an experiment file.
-func parseExperiment(file string, data []byte, in experiment.Inputs) (*experiment.Experiment, error) {
-	e, err := experiment.ParseWith(file, data, tool.Declared(), in)
+func parseExperiment(file string, data []byte, in experimentfile.Inputs) (*experiment.Experiment, error) {
+	e, err := experimentfile.ParseWith(file, data, tool.Declared(), in)
 	if err == nil {
 		_, err = gate.Objectives(e)
 	}

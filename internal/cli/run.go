@@ -17,6 +17,7 @@ import (
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/deploy"
@@ -237,7 +238,7 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 	if err := abandon(ctx, 0, func() (err error) {
 		switch {
 		case o.text != nil:
-			e, err = parseExperiment(file, o.text, experiment.Inputs{})
+			e, err = parseExperiment(file, o.text, experimentfile.Inputs{})
 			return err
 		case o.dryRun:
 			e, err = a.parseFile(file, o.data, &o.inputs)
@@ -434,7 +435,7 @@ func (a *app) rejoin(e *experiment.Experiment, o runOptions) error {
 	if err != nil || o.dryRun {
 		return err
 	}
-	return experiment.Rejoin(e, tool.Declared(), in)
+	return experimentfile.Rejoin(e, tool.Declared(), in)
 }
 
 // measure runs the rest of the schedule, ends the run and prints the answer, also after an interrupt.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -126,7 +126,7 @@ func (a *app) declared(file string, inputs *inputFlags) (*declared, error) {
 
 // mistakesOf lists the mistakes in an error, with their places if they have any.
 func mistakesOf(err error) []validateMistake {
-	var in *experiment.Mistakes
+	var in *experimentfile.Mistakes
 	if !errors.As(err, &in) {
 		return []validateMistake{{Message: err.Error()}}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 )
@@ -80,7 +81,7 @@ func drawPlan(t *testing.T, random *rand.Rand, hosts string, ofArms, ofWorkloads
 		hosts, baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "))
 	text += fmt.Sprintf("schedule: {blocks: %d, seed: %d}\n", 1+random.IntN(3), 1+random.IntN(1000))
 	// The schedule does not depend on how hosts are reached, and there is no join string yet.
-	e, err := experiment.Parse("chaos", joinVariable.ReplaceAll([]byte(text), []byte("ssh: x")), tool.Declared())
+	e, err := experimentfile.Parse("chaos", joinVariable.ReplaceAll([]byte(text), []byte("ssh: x")), tool.Declared())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

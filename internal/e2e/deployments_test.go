@@ -17,6 +17,7 @@ import (
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/runner"
@@ -60,7 +61,7 @@ func runDeployments(t *testing.T, seed uint64, brief bool) (*experiment.Experime
 	}
 	text := strings.NewReplacer("SEED", strconv.FormatUint(seed, 10), "DURATION", duration, "BLOCKS", blocks).
 		Replace(alikeArms)
-	e, err := experiment.Parse("alike.yaml", []byte(text), tool.Declared())
+	e, err := experimentfile.Parse("alike.yaml", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -35,7 +35,7 @@ func TestDocumentedExperiments(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := experiment.Parse(page, match[1], tool.Declared()); err != nil {
+			if _, err := experimentfile.Parse(page, match[1], tool.Declared()); err != nil {
 				t.Errorf("%v", err)
 			}
 		}
@@ -57,13 +57,13 @@ func TestDocumentedExperiments(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Hosts come from variables. The commands of the README set each of them.
-		set := experiment.Inputs{Variable: func(name string) (string, bool) {
+		set := experimentfile.Inputs{Variable: func(name string) (string, bool) {
 			if !strings.Contains(string(readme), " "+name+"=") {
 				t.Errorf("%s has the variable %s, which no command of its README sets", lab, name)
 			}
 			return "vm-" + strings.ToLower(name), true
 		}}
-		if _, err := experiment.ParseWith(lab, data, tool.Declared(), set); err != nil {
+		if _, err := experimentfile.ParseWith(lab, data, tool.Declared(), set); err != nil {
 			t.Errorf("%v", err)
 		}
 	}

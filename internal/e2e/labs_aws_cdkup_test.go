@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/kits/moduleroot"
 	"nearfar/internal/measure/tool"
 )
@@ -119,7 +120,7 @@ func TestEKSLabFilesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := experiment.ParseWith(file, text, tool.Declared(), experiment.Inputs{
+		e, err := experimentfile.ParseWith(file, text, tool.Declared(), experimentfile.Inputs{
 			Variable: func(string) (string, bool) { return "x", true },
 		})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/kits/tofutest"
 	"nearfar/internal/measure/tool"
 )
@@ -132,14 +133,14 @@ func (s *labStand) read(file string, hosts []byte) *experiment.Experiment {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	in := experiment.Inputs{Variable: func(name string) (string, bool) {
+	in := experimentfile.Inputs{Variable: func(name string) (string, bool) {
 		value, ok := s.variables[name]
 		return value, ok
 	}}
 	if hosts != nil {
 		in.HostsName, in.Hosts = "output", hosts
 	}
-	e, err := experiment.ParseWith(file, data, tool.Declared(), in)
+	e, err := experimentfile.ParseWith(file, data, tool.Declared(), in)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"nearfar/internal/cloud/audit"
 	"nearfar/internal/cloud/preflight"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // Folder is the name of the folder with the records and states, in the folder of the experiment file.
@@ -203,7 +204,7 @@ func (p *Project) removeLogs() {
 }
 
 // Hosts gives the hosts that were made, for the reader of the experiment file.
-func (p *Project) Hosts(ctx context.Context) (in experiment.Inputs, err error) {
+func (p *Project) Hosts(ctx context.Context) (in experimentfile.Inputs, err error) {
 	record, err := p.Record()
 	if err != nil {
 		return in, err
@@ -225,7 +226,7 @@ func (p *Project) Hosts(ctx context.Context) (in experiment.Inputs, err error) {
 	if err != nil {
 		return in, fmt.Errorf("%s: %w", name, err)
 	}
-	return experiment.Inputs{HostsName: name, Hosts: text, Made: true}, nil
+	return experimentfile.Inputs{HostsName: name, Hosts: text, Made: true}, nil
 }
 
 // NotUpError says that the machines of a file are not up.

@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 )
@@ -19,7 +20,7 @@ func eight(t *testing.T) *experiment.Experiment {
 	for i := range 8 {
 		fmt.Fprintf(&arms, "  arm%d: {lab: {path: [bridge]}, layers: {}}\n", i)
 	}
-	e, err := experiment.Parse("eight.yaml", []byte("nearfar: v1\nname: eight\narms:\n"+arms.String()+
+	e, err := experimentfile.Parse("eight.yaml", []byte("nearfar: v1\nname: eight\narms:\n"+arms.String()+
 		"workloads: [{name: rr, tool: native, mode: rr}]\n"), tool.Declared())
 	if err != nil {
 		t.Fatal(err)

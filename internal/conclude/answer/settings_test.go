@@ -8,13 +8,14 @@ import (
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 )
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte("nearfar: v1\nname: x\n"+text), tool.Declared())
+	e, err := experimentfile.Parse("x.yaml", []byte("nearfar: v1\nname: x\n"+text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 )
 
@@ -73,12 +74,12 @@ func (p *parser) example() string {
 type parser struct {
 	Written
 	text     string
-	mistakes experiment.Mistakes
+	mistakes experimentfile.Mistakes
 }
 
 // wrong records a mistake at a byte offset of the text.
 func (p *parser) wrong(at int, hint, format string, args ...any) {
-	m := experiment.Mistake{
+	m := experimentfile.Mistake{
 		File: p.File, Line: p.Line, Column: utf8.RuneCountInString(p.text[:at]) + 1,
 		Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // Written is the text of a rule and its position.
@@ -27,7 +28,7 @@ func ParseAll(written []Written) ([]Rule, error) {
 		return nil, fmt.Errorf("there are %d rules; at most %d", len(written), maxRules)
 	}
 	var rules []Rule
-	var mistakes experiment.Mistakes
+	var mistakes experimentfile.Mistakes
 	for _, w := range written {
 		p := parser{Written: w, text: w.Text}
 		rules = append(rules, p.rule())

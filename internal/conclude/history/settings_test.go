@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -21,7 +22,7 @@ func declaredTools() experiment.Tools {
 func TestSettingsAreTheArmsOwnCondition(t *testing.T) {
 	condition := func(congestion, duration string) string {
 		t.Helper()
-		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+		e, err := experimentfile.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms: {bbr: {lab: {path: [bridge]}, set: {congestion: `+congestion+`}}}
 workloads: [{name: rr, tool: native, duration: `+duration+`}]

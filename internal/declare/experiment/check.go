@@ -11,7 +11,7 @@ import (
 )
 
 // Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
-// All code that reads runs relies on this. Experiments from Parse and Recorded pass. An experiment that was read from a
+// All code that reads runs relies on this. Experiments from file.Parse and Recorded pass. An experiment that was read from a
 // run directory can contain anything. After Check its texts have a limited length but any content: code that prints
 // them must escape them.
 func (e *Experiment) Check() error {
@@ -21,7 +21,7 @@ func (e *Experiment) Check() error {
 	return c.err()
 }
 
-// CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what Parse would
+// CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what file.Parse would
 // refuse in a file, because values become command lines, file names and network devices.
 func (e *Experiment) CheckRunnable(tools Tools) error {
 	if e.Imported {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 func TestRecordedPassesCheck(t *testing.T) {
@@ -122,7 +123,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a background of ages": {func(e *experiment.Experiment) { e.Workloads[0].Duration = 24 * time.Hour }, "background", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := experiment.Parse("checked.yaml", []byte(checked), testTools)
+			e, err := experimentfile.Parse("checked.yaml", []byte(checked), testTools)
 			if err != nil {
 				t.Fatal(err)
 			}

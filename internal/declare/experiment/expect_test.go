@@ -10,15 +10,16 @@ import (
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 func parsedExpect(t *testing.T) *experiment.Experiment {
 	t.Helper()
-	data, err := os.ReadFile("testdata/valid/expect.yaml")
+	data, err := os.ReadFile("file/testdata/valid/expect.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := experiment.Parse("expect.yaml", data, testTools)
+	e, err := experimentfile.Parse("expect.yaml", data, testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestUnprovedHasADefaultWhereSomethingIsExpected(t *testing.T) {
 		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest:                    experiment.UnprovedKeep,
 		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest + "unproved: drop": experiment.UnprovedDrop,
 	} {
-		e, err := experiment.Parse("x.yaml", []byte(text), testTools)
+		e, err := experimentfile.Parse("x.yaml", []byte(text), testTools)
 		if err != nil {
 			t.Errorf("%v in:\n%s", err, text)
 		} else if e.Unproved != want {

@@ -1,6 +1,5 @@
-// Package experiment holds the declaration of an experiment: its arms, layers, workloads and schedule.
-//
-// It does no I/O: Parse takes the bytes of a file and its name.
+// Package experiment is the model of an experiment: its hosts, arms, layers, workloads and schedule, and the rules about
+// them. It knows no YAML: package file reads the text, and package schema describes it.
 package experiment
 
 import (
@@ -9,7 +8,7 @@ import (
 	"nearfar/internal/declare/check"
 )
 
-// Experiment is the declaration of an experiment. From Parse it is valid and has all defaults filled in.
+// Experiment is the declaration of an experiment. From file.Parse it is valid and has all defaults filled in.
 type Experiment struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 const selfExample = `nearfar: v1
@@ -35,7 +36,7 @@ schedule: {blocks: 9, deployments: 1}
 
 func compareWithSelf(t *testing.T, text, arm string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte(text), testTools)
+	e, err := experimentfile.Parse("x.yaml", []byte(text), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestCompareGivenHostsWithSelf(t *testing.T) {
 }
 
 func TestCompareWithSelfRefuses(t *testing.T) {
-	e, err := experiment.Parse("x.yaml", []byte(selfExample), testTools)
+	e, err := experimentfile.Parse("x.yaml", []byte(selfExample), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 func setExample(t *testing.T) *experiment.Experiment {
 	t.Helper()
-	data, err := os.ReadFile("testdata/valid/set.yaml")
+	data, err := os.ReadFile("file/testdata/valid/set.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := experiment.Parse("set.yaml", data, testTools)
+	e, err := experimentfile.Parse("set.yaml", data, testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 
 // Arms of one lab that set different values use the same hosts; arms that set the same have their own.
 func TestArmsShareHosts(t *testing.T) {
-	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+	e, err := experimentfile.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms:
   a:  {lab: {path: [bridge]}}
@@ -168,7 +169,7 @@ workloads: [{name: rr, tool: native}]
 
 // An arm whose MTU is too small for IPv6 is allowed if it sets IPv4, although the workload asks for IPv6.
 func TestIPIsCheckedWhereItIsUsed(t *testing.T) {
-	_, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+	_, err := experimentfile.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms:
   v6: {lab: {path: [bridge]}}
@@ -189,7 +190,7 @@ arms:
   c: {lab: {path: [{wire: {delay: 90us}}]}}
 workloads: [{name: rr, tool: native}]
 `
-	e, err := experiment.Parse("x.yaml", []byte(file), testTools)
+	e, err := experimentfile.Parse("x.yaml", []byte(file), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}

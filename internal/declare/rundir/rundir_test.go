@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 )
@@ -25,7 +26,7 @@ func manifest() Manifest {
 
 // declared returns a valid experiment.
 func declared() *experiment.Experiment {
-	e, err := experiment.Parse("overlay.yaml", []byte(`nearfar: v1
+	e, err := experimentfile.Parse("overlay.yaml", []byte(`nearfar: v1
 name: overlay
 arms: {l2: {lab: {path: [bridge]}}, l3: {lab: {path: [bridge, router, bridge]}}}
 workloads: [{name: rr, tool: native}]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // readLab reads an experiment file with one arm, whose lab is given as YAML.
@@ -16,7 +17,7 @@ func readLab(lab string, ip int) error {
 		Mode: experiment.RR, Protocol: experiment.TCP, Request: size, Response: size,
 		Duration: experiment.Durations{Min: time.Second, Max: time.Hour, Step: time.Second},
 	}}}}
-	_, err := experiment.Parse("limits.yaml", fmt.Appendf(nil,
+	_, err := experimentfile.Parse("limits.yaml", fmt.Appendf(nil,
 		"nearfar: v1\nname: x\narms: {a: {lab: %s}}\nworkloads: [{name: w, tool: native, ip: %d}]\n", lab, ip), tools)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 )
@@ -34,7 +35,7 @@ func draws(t *testing.T, few int) int {
 // parse reads an experiment file.
 func parse(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("world.yaml", []byte(text), tool.Declared())
+	e, err := experimentfile.Parse("world.yaml", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/execution"
 	"nearfar/internal/measure/runner"
 	"nearfar/internal/measure/tool"
@@ -35,7 +35,7 @@ func measure(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	e, err := experiment.Parse(file, text, tool.Declared())
+	e, err := experimentfile.Parse(file, text, tool.Declared())
 	if err != nil {
 		return err
 	}

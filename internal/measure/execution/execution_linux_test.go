@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/execution"
@@ -25,7 +26,7 @@ func waiting(t *testing.T) *experiment.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := experiment.Parse(file, text, tool.Declared())
+	e, err := experimentfile.Parse(file, text, tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

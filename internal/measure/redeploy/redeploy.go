@@ -10,6 +10,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/cloud/provision"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/tool"
@@ -108,5 +109,5 @@ func (m *Machines) reread(ctx context.Context, e *experiment.Experiment) error {
 	if err != nil {
 		return err
 	}
-	return experiment.Rehost(e, tool.Declared(), in)
+	return experimentfile.Rehost(e, tool.Declared(), in)
 }

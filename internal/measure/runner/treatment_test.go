@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
 	"nearfar/internal/onhost/host"
@@ -38,7 +39,7 @@ func (witness) Parse(out tool.Output) (result.Measurement, error) {
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte(text), tool.Declared())
+	e, err := experimentfile.Parse("x.yaml", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/onhost/engine/session"
 	"nearfar/internal/onhost/engine/timing"
 )
@@ -341,7 +342,7 @@ func readWorkload(tool string, c experiment.Capability, lines map[string]string)
 		}
 		file += "    " + key + ": " + value + "\n"
 	}
-	e, err := experiment.Parse("limits.yaml", []byte(file), Declared())
+	e, err := experimentfile.Parse("limits.yaml", []byte(file), Declared())
 	if err != nil {
 		return experiment.Workload{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/declare/rundir"
 )
 
@@ -15,7 +16,7 @@ func TestArmsSayWhatTheySet(t *testing.T) {
 	declared := experiment.Tools{{Name: "native", Does: []experiment.Capability{{Mode: experiment.RR, Protocol: experiment.TCP,
 		Request: experiment.Range{Min: 1, Max: 1024}, Response: experiment.Range{Min: 1, Max: 1024},
 		Duration: experiment.Durations{Min: time.Second, Max: time.Hour, Step: time.Second}, Keys: []string{"congestion"}}}}}
-	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+	e, err := experimentfile.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms: {plain: {lab: {path: [bridge]}}, bbr: {lab: {path: [bridge]}, set: {congestion: bbr}}}
 workloads: [{name: rr, tool: native}]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // Another setting of an arm starts a new series for the workloads that it changes, and only for these.
@@ -19,7 +20,7 @@ func TestSettingsMakeAnotherSeries(t *testing.T) {
 			{Name: "ping", Does: []experiment.Capability{{Mode: experiment.Ping, Protocol: experiment.ICMP, Request: size,
 				Duration: window, Interval: experiment.Durations{Min: 1, Max: time.Second, Step: 1}, MaxIntervals: 1000}}},
 		}
-		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+		e, err := experimentfile.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms: {bbr: {lab: {path: [bridge]}, set: {rr: {congestion: `+congestion+`}}}}
 workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
+	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
 // fenced is a block of code of a markdown page.
@@ -38,8 +39,8 @@ func fencedBlocks(t *testing.T, path string) []fenced {
 }
 
 // docsInputs sets the variables of the documentation's examples.
-func docsInputs() experiment.Inputs {
-	return experiment.Inputs{Variable: func(name string) (string, bool) {
+func docsInputs() experimentfile.Inputs {
+	return experimentfile.Inputs{Variable: func(name string) (string, bool) {
 		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": experiment.JoinPrefix + "1.x"}[name]
 		return value, ok
 	}}
@@ -54,7 +55,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		switch b.info {
 		case "yaml":
 			right++
-			if _, err := experiment.ParseWith("experiment.yaml", []byte(b.text), testTools, docsInputs()); err != nil {
+			if _, err := experimentfile.ParseWith("experiment.yaml", []byte(b.text), testTools, docsInputs()); err != nil {
 				t.Errorf("%v\nin:\n%s", err, b.text)
 			}
 			value, err := asJSON(t, []byte(b.text))
@@ -67,7 +68,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			}
 		case "yaml wrong":
 			wrong++
-			_, err := experiment.Parse("experiment.yaml", []byte(b.text), testTools)
+			_, err := experimentfile.Parse("experiment.yaml", []byte(b.text), testTools)
 			if err == nil {
 				t.Errorf("no mistake in:\n%s", b.text)
 				continue
@@ -94,7 +95,7 @@ func TestExamplesOfClusters(t *testing.T) {
 			continue
 		}
 		found++
-		e, err := experiment.Parse("experiment.yaml", []byte(b.text), testTools)
+		e, err := experimentfile.Parse("experiment.yaml", []byte(b.text), testTools)
 		if err != nil {
 			t.Errorf("%v\nin:\n%s", err, b.text)
 		} else if !e.HasPods() {

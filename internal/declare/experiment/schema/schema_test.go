@@ -29,7 +29,7 @@ var (
 // examples are the experiment files of a folder of testdata, by name without the extension.
 func examples(t *testing.T, folder string, least int) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "testdata", folder, "*.yaml"))
+	paths, err := filepath.Glob(filepath.Join("..", "file", "testdata", folder, "*.yaml"))
 	if err != nil || len(paths) < least {
 		t.Fatalf("%d files in testdata/%s, want at least %d (%v)", len(paths), folder, least, err)
 	}

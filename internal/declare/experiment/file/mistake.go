@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"fmt"
@@ -142,3 +142,6 @@ func isWide(r rune) bool {
 	}
 	return false
 }
+
+// quote quotes a text from the file for a message.
+func quote(s string) string { return clean.Quote(s) }

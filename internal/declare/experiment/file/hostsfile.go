@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // hostsFile is a file with further hosts, while it is read.
@@ -19,7 +21,7 @@ type hostsFile struct {
 }
 
 // readHostsFile reads the frame of a file of hosts, whose only key is hosts.
-func readHostsFile(in Inputs, tools Tools) *hostsFile {
+func readHostsFile(in Inputs, tools experiment.Tools) *hostsFile {
 	if in.Hosts == nil {
 		return nil
 	}
@@ -43,11 +45,11 @@ func readHostsFile(in Inputs, tools Tools) *hostsFile {
 // ParseWith is Parse with variables and further hosts.
 //
 // The mistakes of the hosts file follow those of the experiment file.
-func ParseWith(filename string, data []byte, tools Tools, in Inputs) (*Experiment, error) {
+func ParseWith(filename string, data []byte, tools experiment.Tools, in Inputs) (*experiment.Experiment, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	r := newReader(filename, data, tools, in)
 	r.further = readHostsFile(in, tools)
-	e := &Experiment{}
+	e := &experiment.Experiment{}
 	if top := r.document(data); top != nil {
 		r.expandAll(top)
 		r.experiment(e, top)
@@ -65,7 +67,7 @@ func ParseWith(filename string, data []byte, tools Tools, in Inputs) (*Experimen
 // Rejoin gives the agent hosts of a recorded experiment their join strings, which are not recorded: from the hosts
 // file, or from the variable that held them. It takes nothing else from the hosts file. The errors never show a join
 // string.
-func Rejoin(e *Experiment, tools Tools, in Inputs) error {
+func Rejoin(e *experiment.Experiment, tools experiment.Tools, in Inputs) error {
 	file := readHostsFile(in, tools)
 	var given []string
 	if file != nil {
@@ -78,13 +80,13 @@ func Rejoin(e *Experiment, tools Tools, in Inputs) error {
 	var problems []error
 	for i := range e.Hosts {
 		h := &e.Hosts[i]
-		if h.Kind() != HostAgent || h.Agent != "" {
+		if h.Kind() != experiment.HostAgent || h.Agent != "" {
 			continue
 		}
 		if slices.Contains(given, h.Name) {
 			file.reader.expandHosts(file.top, func(name string) bool { return name == h.Name })
 			for _, spec := range file.reader.hostsOf(file.top, func(name string) bool { return name == h.Name }) {
-				if h.Agent = spec.Agent; spec.Kind() != HostAgent {
+				if h.Agent = spec.Agent; spec.Kind() != experiment.HostAgent {
 					problems = append(problems, fmt.Errorf("host %s is reached by its agent in the run, and by %s in %s",
 						h.Name, spec.Kind(), in.HostsName))
 				}
@@ -103,15 +105,15 @@ func Rejoin(e *Experiment, tools Tools, in Inputs) error {
 }
 
 // rejoin takes the join string from the variable that is recorded.
-func rejoin(h *HostSpec, in Inputs) error {
-	name := Referenced(h.AgentFrom)
+func rejoin(h *experiment.HostSpec, in Inputs) error {
+	name := experiment.Referenced(h.AgentFrom)
 	if name == "" {
 		return fmt.Errorf("the join string of host %s is not recorded: give it with --hosts FILE", h.Name)
 	}
 	if in.Variable != nil {
 		if join, ok := in.Variable(name); ok {
 			h.Agent = join
-			if err := CheckJoin(join); err != nil {
+			if err := experiment.CheckJoin(join); err != nil {
 				return fmt.Errorf("host %s: variable %s: %w", h.Name, name, err)
 			}
 			return nil
@@ -122,12 +124,12 @@ func rejoin(h *HostSpec, in Inputs) error {
 }
 
 // Rehost replaces the hosts that Provision has made by those of in.Hosts, after the machines were made anew.
-func Rehost(e *Experiment, tools Tools, in Inputs) error {
+func Rehost(e *experiment.Experiment, tools experiment.Tools, in Inputs) error {
 	file := readHostsFile(in, tools)
 	if file == nil {
 		return errors.New("there are no hosts")
 	}
-	var specs []HostSpec
+	var specs []experiment.HostSpec
 	if file.top != nil {
 		made := e.Made()
 		wanted := func(name string) bool { return slices.Contains(made, name) }
@@ -143,7 +145,7 @@ func Rehost(e *Experiment, tools Tools, in Inputs) error {
 		if !h.Made {
 			continue
 		}
-		at := slices.IndexFunc(specs, func(s HostSpec) bool { return s.Name == h.Name })
+		at := slices.IndexFunc(specs, func(s experiment.HostSpec) bool { return s.Name == h.Name })
 		if at < 0 {
 			return fmt.Errorf("%s has no host %s", in.HostsName, h.Name)
 		}

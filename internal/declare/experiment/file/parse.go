@@ -1,4 +1,8 @@
-package experiment
+// Package file reads the experiment file, and files of hosts, and says where in the text a mistake is. What may be said,
+// the model's rules decide (package experiment).
+//
+// It does no I/O: Parse takes the bytes of a file and its name.
+package file
 
 import (
 	"fmt"
@@ -9,18 +13,19 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only; tools
 // are the programs that workloads can use, at least one. Variables are not set; see ParseWith.
 // The error is a *Mistakes with everything that is wrong in the file, in the order of the positions.
-func Parse(filename string, data []byte, tools Tools) (*Experiment, error) {
+func Parse(filename string, data []byte, tools experiment.Tools) (*experiment.Experiment, error) {
 	return ParseWith(filename, data, tools, Inputs{})
 }
 
 // experiment reads the whole file.
-func (r *reader) experiment(e *Experiment, top *yaml.Node) {
-	f, ok := r.fields(top, top, "the experiment", KeysOf("experiment"))
+func (r *reader) experiment(e *experiment.Experiment, top *yaml.Node) {
+	f, ok := r.fields(top, top, "the experiment", experiment.KeysOf("experiment"))
 	if !ok {
 		return
 	}
@@ -36,7 +41,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	r.commonPlacement = f.named["placement"].value
 	common := r.placement(f)
 	if common != nil {
-		r.check(f, func(c *Checker) { common.Check(c.In("placement")) })
+		r.check(f, func(c *experiment.Checker) { common.Check(c.In("placement")) })
 	}
 	workloads := r.workloads(f, common)
 	r.sets(arms, workloads, common)
@@ -48,7 +53,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	}
 	e.Schedule = r.schedule(f, len(e.Arms))
 	f.Text("asked_about", "the name of an arm", &e.AskedAbout)
-	Quantity(f, "additive_within", "5%", ParseRatio, &e.AdditiveWithin)
+	experiment.Quantity(f, "additive_within", "5%", experiment.ParseRatio, &e.AdditiveWithin)
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
 	e.AskProviders = r.askProviders(f)
@@ -65,16 +70,16 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 	if r.count() > before { // layers need the paths
 		return parsed
 	}
-	arms := make([]Arm, len(parsed))
+	arms := make([]experiment.Arm, len(parsed))
 	for i, p := range parsed {
 		arms[i] = p.Arm
 	}
-	r.check(f, func(c *Checker) { UndeclaredLayers(c, arms) })
-	DeriveLayers(arms)
-	if d := (&Experiment{Arms: arms}).Design(); len(d.Layers) > MaxLayers {
-		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(MaxLayers))
+	r.check(f, func(c *experiment.Checker) { experiment.UndeclaredLayers(c, arms) })
+	experiment.DeriveLayers(arms)
+	if d := (&experiment.Experiment{Arms: arms}).Design(); len(d.Layers) > experiment.MaxLayers {
+		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(experiment.MaxLayers))
 	} else {
-		r.check(f, func(c *Checker) { Separable(c, d) })
+		r.check(f, func(c *experiment.Checker) { experiment.Separable(c, d) })
 	}
 	for i := range parsed {
 		parsed[i].Arm = arms[i]
@@ -83,12 +88,12 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 }
 
 func (r *reader) version(f fields) {
-	v, ok := r.required(f, "nearfar", "nearfar: "+Version)
+	v, ok := r.required(f, "nearfar", "nearfar: "+experiment.Version)
 	if !ok {
 		return
 	}
-	if r.isScalar(v.value, "nearfar", Version) && v.value.Value != Version {
-		r.wrong(v.value, "write nearfar: "+Version, "unknown version %s of the experiment file", quote(v.value.Value))
+	if r.isScalar(v.value, "nearfar", experiment.Version) && v.value.Value != experiment.Version {
+		r.wrong(v.value, "write nearfar: "+experiment.Version, "unknown version %s of the experiment file", quote(v.value.Value))
 	}
 }
 
@@ -117,13 +122,13 @@ func (r *reader) baseline(f fields, arms []parsedArm) string {
 }
 
 // schedule reads how often everything is run. One deployment is what a file has that says nothing.
-func (r *reader) schedule(f fields, arms int) Schedule {
-	s := Schedule{Blocks: DefaultBlocks(arms), BaselineRepeats: DefaultBaselineRepeats(arms), Retries: DefaultRetries}
+func (r *reader) schedule(f fields, arms int) experiment.Schedule {
+	s := experiment.Schedule{Blocks: experiment.DefaultBlocks(arms), BaselineRepeats: experiment.DefaultBaselineRepeats(arms), Retries: experiment.DefaultRetries}
 	v, ok := r.optional(f, "schedule")
 	if !ok {
 		return s
 	}
-	inner, ok := r.fields(v.value, v.key, "schedule", KeysOf("schedule"))
+	inner, ok := r.fields(v.value, v.key, "schedule", experiment.KeysOf("schedule"))
 	if !ok {
 		return s
 	}
@@ -149,26 +154,26 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 
 // unproved reads what happens to trials with an expectation that is not proved. It is empty if no arm expects anything
 // and the file does not set it.
-func (r *reader) unproved(f fields, e *Experiment) string {
+func (r *reader) unproved(f fields, e *experiment.Experiment) string {
 	word := ""
 	if e.HasExpectations() {
-		word = UnprovedKeep
+		word = experiment.UnprovedKeep
 	}
 	if v, ok := r.optional(f, "unproved"); ok {
-		word = r.scalar(v.value, "value of unproved", UnprovedKeep)
+		word = r.scalar(v.value, "value of unproved", experiment.UnprovedKeep)
 	}
 	return word
 }
 
 // objectives reads the rules that a run must meet as texts, with their places. Package gate parses them, since this
 // package does not know metrics.
-func (r *reader) objectives(f fields) (texts []string, at []Position) {
+func (r *reader) objectives(f fields) (texts []string, at []experiment.Position) {
 	v, ok := r.optional(f, "objectives")
 	const sample = `["rr rtt.p99 < 200us"]`
 	if !ok || !r.isSequence(v.value, "objectives", sample) {
 		return nil, nil
 	}
-	if !r.most(v.value, "objectives", len(v.value.Content), MaxObjectives) {
+	if !r.most(v.value, "objectives", len(v.value.Content), experiment.MaxObjectives) {
 		return nil, nil
 	}
 	for _, n := range v.value.Content {
@@ -181,9 +186,9 @@ func (r *reader) objectives(f fields) (texts []string, at []Position) {
 }
 
 // position gives the place where the text of a node begins, which is after its quote if it has one.
-func (r *reader) position(n *yaml.Node, text string) Position {
+func (r *reader) position(n *yaml.Node, text string) experiment.Position {
 	m := r.source.mistake(n.Line, n.Column, "", "")
-	p := Position{File: m.File, Line: m.Line, Column: m.Column, Source: m.Source}
+	p := experiment.Position{File: m.File, Line: m.Line, Column: m.Column, Source: m.Source}
 	line := []rune(m.Source)
 	rest := string(line[min(m.Column-1, len(line)):])
 	if i := strings.Index(rest, text); i >= 0 {

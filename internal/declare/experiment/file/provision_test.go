@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"

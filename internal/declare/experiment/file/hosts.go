@@ -1,14 +1,16 @@
-package experiment
+package file
 
 import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // declaredHosts are the hosts of an experiment file and of the file that adds to them.
 type declaredHosts struct {
-	specs []HostSpec
+	specs []experiment.HostSpec
 	// names are all names that are declared, also of hosts with mistakes.
 	names []string
 	// provisioned are the keys of the hosts of this file whose machines are still to be made, by name.
@@ -68,7 +70,7 @@ func hostNames(n *yaml.Node) []string {
 	}
 	var names []string
 	for key := range pairs(n) {
-		if key.Kind == yaml.ScalarNode && IsName(key.Value) && !slices.Contains(names, key.Value) {
+		if key.Kind == yaml.ScalarNode && experiment.IsName(key.Value) && !slices.Contains(names, key.Value) {
 			names = append(names, key.Value)
 		}
 	}
@@ -96,13 +98,13 @@ func usedHosts(f fields) map[string]bool {
 }
 
 // hostsOf reads the hosts of a mapping whose names are wanted.
-func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec {
-	if !r.most(n, "hosts", len(n.Content)/2, MaxHosts) {
+func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []experiment.HostSpec {
+	if !r.most(n, "hosts", len(n.Content)/2, experiment.MaxHosts) {
 		return nil
 	}
-	var specs []HostSpec
+	var specs []experiment.HostSpec
 	for key, value := range r.entries(n, "host ", "give each host a name of its own") {
-		r.check(fields{at: key}, func(c *Checker) { c.Name(AtKey(), "a host", key.Value) })
+		r.check(fields{at: key}, func(c *experiment.Checker) { c.Name(experiment.AtKey(), "a host", key.Value) })
 		if r.faulty[key] {
 			continue
 		}
@@ -114,15 +116,15 @@ func (r *reader) hostsOf(n *yaml.Node, wanted func(name string) bool) []HostSpec
 }
 
 // host reads one host.
-func (r *reader) host(key, value *yaml.Node) HostSpec {
-	h, what := HostSpec{Name: key.Value}, "host "+quote(key.Value)
+func (r *reader) host(key, value *yaml.Node) experiment.HostSpec {
+	h, what := experiment.HostSpec{Name: key.Value}, "host "+quote(key.Value)
 	if value.Kind != yaml.MappingNode {
 		// The message has no value: it can be a join string.
 		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}}, {local: {}} or {provisioned: true}",
 			"%s does not say how it is reached", what)
 		return h
 	}
-	f, ok := r.fields(value, key, what, KeysOf("host"))
+	f, ok := r.fields(value, key, what, experiment.KeysOf("host"))
 	if !ok {
 		return h
 	}
@@ -131,33 +133,33 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 	for key, into := range map[string]*bool{"sudo": &h.Sudo, "nat": &h.NAT} {
 		f.Truth(key, into)
 	}
-	f.numbers(PortKey(&h.Port))
-	Quantity(f, "silence", "60s", ParseDuration, &h.Silence)
+	f.numbers(experiment.PortKey(&h.Port))
+	experiment.Quantity(f, "silence", "60s", experiment.ParseDuration, &h.Silence)
 	h.Tools = r.hostTools(f)
-	r.check(f, func(c *Checker) { h.Check(c, r.tools) })
+	r.check(f, func(c *experiment.Checker) { h.Check(c, r.tools) })
 	return h
 }
 
 // reached reads how a host is reached, except by ssh.
-func (r *reader) reached(h *HostSpec, f fields) {
-	if v, ok := r.optional(f, HostLocal); ok {
+func (r *reader) reached(h *experiment.HostSpec, f fields) {
+	if v, ok := r.optional(f, experiment.HostLocal); ok {
 		h.Local = true
 		if v.value.Kind != yaml.MappingNode || len(v.value.Content) > 0 {
 			r.wrong(v.value, "write local: {}", "local takes no value")
 		}
 	}
-	if v, ok := r.optional(f, HostProvisioned); ok {
-		if h.Provisioned = r.truth(v.value, HostProvisioned); !h.Provisioned && v.value.Value == "false" {
+	if v, ok := r.optional(f, experiment.HostProvisioned); ok {
+		if h.Provisioned = r.truth(v.value, experiment.HostProvisioned); !h.Provisioned && v.value.Value == "false" {
 			r.wrong(v.value, "leave it out, and say how the host is reached", "provisioned cannot be false")
 		}
 	}
-	if v, ok := r.optional(f, HostAgent); ok {
+	if v, ok := r.optional(f, experiment.HostAgent); ok {
 		switch {
 		case v.value.Kind != yaml.ScalarNode:
 			r.wrong(v.value, "write, for example, agent: ${JOIN}", "agent must be a join string, not %s",
 				kindName(v.value))
 		default:
-			h.Agent, h.AgentFrom = v.value.Value, HiddenJoin
+			h.Agent, h.AgentFrom = v.value.Value, experiment.HiddenJoin
 			if from, ok := r.references[v.value]; ok {
 				h.AgentFrom = from
 			}
@@ -197,7 +199,7 @@ func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {
 			continue
 		}
 		for key := range pairs(host) {
-			if key.Value == HostProvisioned {
+			if key.Value == experiment.HostProvisioned {
 				found[name.Value] = key
 			}
 		}
@@ -207,12 +209,12 @@ func provisionedHosts(hosts *yaml.Node) map[string]*yaml.Node {
 
 // oneMachine reports whether both hosts of an arm are known to be one machine. Different names can be one machine, too,
 // but a file cannot show that.
-func (d declaredHosts) oneMachine(a Arm) bool {
+func (d declaredHosts) oneMachine(a experiment.Arm) bool {
 	if a.Kubernetes != nil {
-		return a.Kubernetes.Nodes == NodesSame
+		return a.Kubernetes.Nodes == experiment.NodesSame
 	}
 	local := func(name string) bool {
-		return slices.ContainsFunc(d.specs, func(h HostSpec) bool { return h.Name == name && h.Local })
+		return slices.ContainsFunc(d.specs, func(h experiment.HostSpec) bool { return h.Name == name && h.Local })
 	}
 	return a.Client == a.Server || local(a.Client) && local(a.Server)
 }

@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // reservedVariables is how names of variables begin that nearfar itself gives to modules.
@@ -20,21 +22,21 @@ const (
 )
 
 // provision reads how machines are made; nil without that.
-func (r *reader) provision(f fields) *Provision {
+func (r *reader) provision(f fields) *experiment.Provision {
 	v, ok := r.optional(f, "provision")
 	if !ok {
 		return nil
 	}
-	inner, ok := r.fields(v.value, v.key, "provision", KeysOf("provision"))
+	inner, ok := r.fields(v.value, v.key, "provision", experiment.KeysOf("provision"))
 	if !ok {
 		return nil
 	}
-	p := &Provision{TTL: defaultTTL}
+	p := &experiment.Provision{TTL: defaultTTL}
 	r.maker(inner, p)
 	if one, ok := r.optional(inner, "variables"); ok {
 		p.Variables = r.moduleVariables(one, "variables")
 	}
-	Quantity(inner, "ttl", "4h", ParseDuration, &p.TTL)
+	experiment.Quantity(inner, "ttl", "4h", experiment.ParseDuration, &p.TTL)
 	if one, ok := r.optional(inner, "retry"); ok {
 		p.Retry = r.retry(one)
 	}
@@ -56,10 +58,10 @@ func (r *reader) provision(f fields) *Provision {
 }
 
 // maker reads the folder of what makes the machines.
-func (r *reader) maker(f fields, p *Provision) {
+func (r *reader) maker(f fields, p *experiment.Provision) {
 	var first string
 	folders := map[string]*string{"tofu": &p.Tofu, "az": &p.Az, "cdk": &p.Cdk}
-	for _, key := range KeysOf("maker") {
+	for _, key := range experiment.KeysOf("maker") {
 		one, ok := f.named[key]
 		switch {
 		case !ok:
@@ -81,12 +83,12 @@ func (r *reader) maker(f fields, p *Provision) {
 }
 
 // retry reads the further attempts after a refusal.
-func (r *reader) retry(v field) Retry {
-	inner, ok := r.fields(v.value, v.key, "retry", KeysOf("retry"))
+func (r *reader) retry(v field) experiment.Retry {
+	inner, ok := r.fields(v.value, v.key, "retry", experiment.KeysOf("retry"))
 	if !ok {
-		return Retry{}
+		return experiment.Retry{}
 	}
-	t := Retry{Wait: defaultRetryWait}
+	t := experiment.Retry{Wait: defaultRetryWait}
 	if one, ok := r.optional(inner, "variables"); ok {
 		if r.isSequence(one.value, "variables", "[{size: Standard_D8s_v5}, {zone: \"2\"}]") {
 			for _, item := range one.value.Content {
@@ -95,13 +97,13 @@ func (r *reader) retry(v field) Retry {
 		}
 	}
 	t.Attempts = 1 + len(t.Variables)
-	Quantity(inner, "wait", "1m", ParseDuration, &t.Wait)
+	experiment.Quantity(inner, "wait", "1m", experiment.ParseDuration, &t.Wait)
 	inner.numbers(t.Numbers())
 	return t
 }
 
 // moduleVariables reads the values of input variables.
-func (r *reader) moduleVariables(v field, what string) (variables []ModuleVariable) {
+func (r *reader) moduleVariables(v field, what string) (variables []experiment.ModuleVariable) {
 	if !r.isMapping(v.value, what) {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (r *reader) moduleVariables(v field, what string) (variables []ModuleVariab
 	}
 	for key, value := range r.entries(v.value, "", keepOne) {
 		switch {
-		case !IsVariable(key.Value):
+		case !experiment.IsVariable(key.Value):
 			r.wrong(key, "a variable's name has letters, digits and _", "%s is no name of a variable", quote(key.Value))
 		case strings.HasPrefix(strings.ToLower(key.Value), reservedVariables):
 			r.wrong(key, "use another name: nearfar itself gives the variables "+reservedVariables+"*",
@@ -122,7 +124,7 @@ func (r *reader) moduleVariables(v field, what string) (variables []ModuleVariab
 					"variable %s has no value that a module can take", quote(key.Value))
 				continue
 			}
-			variables = append(variables, ModuleVariable{key.Value, text})
+			variables = append(variables, experiment.ModuleVariable{Name: key.Value, Value: text})
 		}
 	}
 	return variables
@@ -170,7 +172,7 @@ func (r *reader) moduleValue(n *yaml.Node, single bool) (text string, ok bool) {
 
 // notMade reports hosts whose machines nothing makes. Hosts that a file of hosts replaces are reached as that file
 // says.
-func (r *reader) notMade(p *Provision, f fields) {
+func (r *reader) notMade(p *experiment.Provision, f fields) {
 	if p != nil || f.named["provision"].key != nil || f.suspected["provision"] {
 		return
 	}
@@ -183,11 +185,11 @@ func (r *reader) notMade(p *Provision, f fields) {
 }
 
 // prices reads prices of sizes and types.
-func (r *reader) prices(v field) (all []Price) {
+func (r *reader) prices(v field) (all []experiment.Price) {
 	if !r.isMapping(v.value, "prices") {
 		return nil
 	}
-	if !r.most(v.key, "prices", len(v.value.Content)/2, MaxPrices) {
+	if !r.most(v.key, "prices", len(v.value.Content)/2, experiment.MaxPrices) {
 		return nil
 	}
 	for key, value := range r.entries(v.value, "", keepOne) {
@@ -195,7 +197,7 @@ func (r *reader) prices(v field) (all []Price) {
 		if err != nil {
 			hourly = -1 // no price, which the check reports
 		}
-		all = append(all, Price{key.Value, hourly})
+		all = append(all, experiment.Price{Of: key.Value, Hourly: hourly})
 	}
 	return all
 }

@@ -1,17 +1,19 @@
-package experiment
+package file
 
 import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // check applies rules to the part of the file that the fields are, and reports what they find. A rule finds nothing at
 // a value that could not be read. What it finds at a value that the file does not give follows from another mistake: a
 // default is not wrong by itself.
-func (r *reader) check(f fields, rules func(c *Checker)) {
+func (r *reader) check(f fields, rules func(c *experiment.Checker)) {
 	f.reader = r
-	found := slices.DeleteFunc(Findings(f, rules), func(one Finding) bool { return !f.Sound(one.Spot) })
+	found := slices.DeleteFunc(experiment.Findings(f, rules), func(one experiment.Finding) bool { return !f.Sound(one.Spot) })
 	for _, inFile := range []bool{true, false} {
 		for _, one := range found {
 			at, there := f.find(one.Path)
@@ -37,7 +39,7 @@ func (f fields) Given(path []string) bool {
 func (f fields) Misspelt(key string) bool { return f.suspected[key] }
 
 // Sound says that the nodes on the way to a spot have no mistakes.
-func (f fields) Sound(s Spot) bool {
+func (f fields) Sound(s experiment.Spot) bool {
 	if len(s.Path) == 0 {
 		return true
 	}
@@ -86,7 +88,7 @@ func (f field) child(step string) (field, bool) {
 		}
 	case yaml.SequenceNode:
 		for i, n := range f.value.Content {
-			if step == Item(i) {
+			if step == experiment.Item(i) {
 				return field{n, n}, true
 			}
 		}

@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 func variables(values map[string]string) Inputs {
@@ -17,7 +19,7 @@ func variables(values map[string]string) Inputs {
 	}}
 }
 
-func parsed(t *testing.T, text string, in Inputs) *Experiment {
+func parsed(t *testing.T, text string, in Inputs) *experiment.Experiment {
 	t.Helper()
 	e, err := ParseWith("x.yaml", []byte(text), testTools, in)
 	if err != nil {
@@ -78,18 +80,18 @@ func TestRejoin(t *testing.T) {
 	const win, literal = "nearfar-agent.1.CANARY-win", "nearfar-agent.1.CANARY-literal"
 	set := variables(map[string]string{"WIN_JOIN": win})
 	e := parsed(t, agentFile, set)
-	if w, _ := e.Host("w"); w.Agent != win || w.AgentFrom != "${WIN_JOIN}" || w.Kind() != HostAgent {
+	if w, _ := e.Host("w"); w.Agent != win || w.AgentFrom != "${WIN_JOIN}" || w.Kind() != experiment.HostAgent {
 		t.Errorf("host w has %q from %q", w.Agent, w.AgentFrom)
 	}
-	if v, _ := e.Host("v"); v.Agent != literal || v.AgentFrom != HiddenJoin {
+	if v, _ := e.Host("v"); v.Agent != literal || v.AgentFrom != experiment.HiddenJoin {
 		t.Errorf("host v has %q from %q", v.Agent, v.AgentFrom)
 	}
 	record, err := json.Marshal(e)
 	if err != nil || strings.Contains(string(record), canaryJoin) {
 		t.Fatalf("recorded (%v): %s", err, record)
 	}
-	recorded := func() *Experiment {
-		var again Experiment
+	recorded := func() *experiment.Experiment {
+		var again experiment.Experiment
 		if err := json.Unmarshal(record, &again); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +164,7 @@ workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
 		t.Errorf("layers of ping, where no arm has any (-want +got):\n%s", diff)
 	}
 	for _, w := range e.Workloads {
-		if w.Placement.Kind != PlacementSplit {
+		if w.Placement.Kind != experiment.PlacementSplit {
 			t.Errorf("placement of %s: %s, want split", w.Name, w.Placement)
 		}
 	}
@@ -170,34 +172,36 @@ workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
 
 // Experiments from run directories are not trusted: their hosts are checked as those of files.
 func TestRecordedHostsAreChecked(t *testing.T) {
-	good := func() *Experiment {
+	good := func() *experiment.Experiment {
 		return parsed(t, agentFile, variables(map[string]string{"WIN_JOIN": "nearfar-agent.1.x"}))
 	}
 	if err := good().CheckRunnable(testTools); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(e *Experiment){
-		"too many hosts":     func(e *Experiment) { e.Hosts = make([]HostSpec, MaxHosts+1) },
-		"a host twice":       func(e *Experiment) { e.Hosts[0].Name = "a" },
-		"a long text":        func(e *Experiment) { e.Hosts[2].SSH = strings.Repeat("v", 4097) },
-		"a host of no name":  func(e *Experiment) { e.Hosts[2].Name, e.Arms[0].Client = "x y", "x y" },
-		"an unknown client":  func(e *Experiment) { e.Arms[0].Client = "z" },
-		"a server alone":     func(e *Experiment) { e.Arms[0].Client = "" },
-		"a lab too":          func(e *Experiment) { e.Arms[0].Lab = &Lab{Path: []Element{{Kind: Bridge}}, MTU: 1500} },
-		"no kind":            func(e *Experiment) { e.Hosts[2].SSH = "" },
-		"two kinds":          func(e *Experiment) { e.Hosts[2].Local = true },
-		"an option of ssh":   func(e *Experiment) { e.Hosts[2].SSH = "-oProxyCommand=x" },
-		"no variable":        func(e *Experiment) { e.Hosts[0].AgentFrom = "nearfar-agent.1.x" },
-		"a bad address":      func(e *Experiment) { e.Hosts[2].Address = "vm-a" },
-		"a bad IPv6 address": func(e *Experiment) { e.Hosts[2].Address6 = "10.0.0.1" },
-		"a bad bind":         func(e *Experiment) { e.Hosts[2].Bind = "*" },
-		"a bad port":         func(e *Experiment) { e.Hosts[2].Port = 22 },
-		"a bad folder":       func(e *Experiment) { e.Hosts[2].Folder = "x" },
-		"a folder of agents": func(e *Experiment) { e.Hosts[0].Folder = "/x" },
-		"sudo of agents":     func(e *Experiment) { e.Hosts[0].Sudo = true },
-		"a bad silence":      func(e *Experiment) { e.Hosts[2].Silence = -1 },
-		"a bad program":      func(e *Experiment) { e.Hosts[2].Tools = map[string]string{"sh": "/bin/sh"} },
-		"a bad path":         func(e *Experiment) { e.Hosts[2].Tools = map[string]string{"iperf3": "iperf3"} },
+	for name, change := range map[string]func(e *experiment.Experiment){
+		"too many hosts":    func(e *experiment.Experiment) { e.Hosts = make([]experiment.HostSpec, experiment.MaxHosts+1) },
+		"a host twice":      func(e *experiment.Experiment) { e.Hosts[0].Name = "a" },
+		"a long text":       func(e *experiment.Experiment) { e.Hosts[2].SSH = strings.Repeat("v", 4097) },
+		"a host of no name": func(e *experiment.Experiment) { e.Hosts[2].Name, e.Arms[0].Client = "x y", "x y" },
+		"an unknown client": func(e *experiment.Experiment) { e.Arms[0].Client = "z" },
+		"a server alone":    func(e *experiment.Experiment) { e.Arms[0].Client = "" },
+		"a lab too": func(e *experiment.Experiment) {
+			e.Arms[0].Lab = &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500}
+		},
+		"no kind":            func(e *experiment.Experiment) { e.Hosts[2].SSH = "" },
+		"two kinds":          func(e *experiment.Experiment) { e.Hosts[2].Local = true },
+		"an option of ssh":   func(e *experiment.Experiment) { e.Hosts[2].SSH = "-oProxyCommand=x" },
+		"no variable":        func(e *experiment.Experiment) { e.Hosts[0].AgentFrom = "nearfar-agent.1.x" },
+		"a bad address":      func(e *experiment.Experiment) { e.Hosts[2].Address = "vm-a" },
+		"a bad IPv6 address": func(e *experiment.Experiment) { e.Hosts[2].Address6 = "10.0.0.1" },
+		"a bad bind":         func(e *experiment.Experiment) { e.Hosts[2].Bind = "*" },
+		"a bad port":         func(e *experiment.Experiment) { e.Hosts[2].Port = 22 },
+		"a bad folder":       func(e *experiment.Experiment) { e.Hosts[2].Folder = "x" },
+		"a folder of agents": func(e *experiment.Experiment) { e.Hosts[0].Folder = "/x" },
+		"sudo of agents":     func(e *experiment.Experiment) { e.Hosts[0].Sudo = true },
+		"a bad silence":      func(e *experiment.Experiment) { e.Hosts[2].Silence = -1 },
+		"a bad program":      func(e *experiment.Experiment) { e.Hosts[2].Tools = map[string]string{"sh": "/bin/sh"} },
+		"a bad path":         func(e *experiment.Experiment) { e.Hosts[2].Tools = map[string]string{"iperf3": "iperf3"} },
 	} {
 		e := good()
 		if change(e); e.CheckRunnable(testTools) == nil {

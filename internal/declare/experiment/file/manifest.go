@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // manifest reads a part of a manifest, as JSON with sorted keys. It checks the keys at the top, and quantities; the
@@ -23,7 +25,7 @@ func (r *reader) manifest(f fields, part string) json.RawMessage {
 	case "tolerations":
 		if r.isSequence(v.value, part, "[{key: dedicated, operator: Exists}]") {
 			for _, n := range v.value.Content {
-				r.fields(n, n, "a toleration", KeysOf(part))
+				r.fields(n, n, "a toleration", experiment.KeysOf(part))
 			}
 		}
 	case "resources":
@@ -39,32 +41,32 @@ func (r *reader) manifest(f fields, part string) json.RawMessage {
 		return nil
 	}
 	text, err := json.Marshal(value)
-	if err != nil || len(text) > MaxManifest {
-		r.wrong(v.key, "at most "+FormatSize(MaxManifest), "%s has %d bytes as JSON", part, len(text))
+	if err != nil || len(text) > experiment.MaxManifest {
+		r.wrong(v.key, "at most "+experiment.FormatSize(experiment.MaxManifest), "%s has %d bytes as JSON", part, len(text))
 		return nil
 	}
 	return text
 }
 
 func (r *reader) affinity(v field) {
-	f, ok := r.fields(v.value, v.key, "affinity", KeysOf("affinity"))
+	f, ok := r.fields(v.value, v.key, "affinity", experiment.KeysOf("affinity"))
 	if !ok {
 		return
 	}
-	for _, kind := range KeysOf("affinity") {
+	for _, kind := range experiment.KeysOf("affinity") {
 		if inner, ok := r.optional(f, kind); ok {
-			r.fields(inner.value, inner.key, kind, KeysOf(kind))
+			r.fields(inner.value, inner.key, kind, experiment.KeysOf(kind))
 		}
 	}
 }
 
 // resources checks the quantities of requests and limits.
 func (r *reader) resources(v field) {
-	f, ok := r.fields(v.value, v.key, "resources", KeysOf("resources"))
+	f, ok := r.fields(v.value, v.key, "resources", experiment.KeysOf("resources"))
 	if !ok {
 		return
 	}
-	for _, key := range KeysOf("resources") {
+	for _, key := range experiment.KeysOf("resources") {
 		inner, ok := r.optional(f, key)
 		if !ok || !r.isMapping(inner.value, key) {
 			continue
@@ -73,9 +75,9 @@ func (r *reader) resources(v field) {
 			if !r.isKey(name) {
 				continue
 			}
-			r.refuse(name, key, CheckQualified(name.Value))
+			r.refuse(name, key, experiment.CheckQualified(name.Value))
 			if r.isScalar(value, name.Value, "500m") {
-				r.refuse(value, name.Value, CheckAmount(value.Value))
+				r.refuse(value, name.Value, experiment.CheckAmount(value.Value))
 			}
 		}
 	}
@@ -94,7 +96,7 @@ func (r *reader) securityContext(v field) {
 			return
 		}
 	}
-	r.fields(v.value, v.key, "securityContext", KeysOf("securityContext"))
+	r.fields(v.value, v.key, "securityContext", experiment.KeysOf("securityContext"))
 }
 
 // plain gives the value of a node as encoding/json writes it. The second result is false if something in it is wrong;

@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"
@@ -13,7 +13,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
+
+var testTools = tool.Declared()
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -64,7 +69,7 @@ const canaryJoin = "CANARY"
 func testInputs(t testing.TB, folder, name string) Inputs {
 	t.Helper()
 	values := map[string]string{
-		"VM_A": "vm-a", "WIN_JOIN": JoinPrefix + "1." + canaryJoin + "-d2lu", "SECONDS": "3s", "BLOCKS": "12",
+		"VM_A": "vm-a", "WIN_JOIN": experiment.JoinPrefix + "1." + canaryJoin + "-d2lu", "SECONDS": "3s", "BLOCKS": "12",
 		"EMPTY": "", "CONTROL": "a\x1b[2J", "STRUCTURE": "{ssh: vm-a, sudo: true}", "LIST": "[native]",
 	}
 	in := Inputs{Given: []string{"VM_A", "NAME"}, Variable: func(name string) (string, bool) {
@@ -123,7 +128,7 @@ func TestWrongFiles(t *testing.T) {
 // again.
 func TestParsedPassesChecks(t *testing.T) {
 	all := examples(t, "valid", 6)
-	labs, err := filepath.Glob(filepath.Join("..", "..", "..", "labs", "*", "*.yaml"))
+	labs, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "labs", "*", "*.yaml"))
 	if err != nil || len(labs) < 5 {
 		t.Fatalf("%d labs, %v", len(labs), err)
 	}
@@ -149,7 +154,7 @@ func TestParsedPassesChecks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again Experiment
+		var again experiment.Experiment
 		if err := json.Unmarshal(written, &again); err != nil {
 			t.Fatal(err)
 		}

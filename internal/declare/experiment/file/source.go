@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
 )
 
 // maxFile is the largest experiment file, in bytes.
@@ -43,7 +44,7 @@ func (s source) mistake(line, column int, message, hint string) Mistake {
 func (r *reader) document(data []byte) *yaml.Node {
 	if len(data) > maxFile {
 		r.add(1, 1, fmt.Sprintf("the file has %d bytes", len(data)),
-			"an experiment file has at most "+FormatSize(maxFile))
+			"an experiment file has at most "+experiment.FormatSize(maxFile))
 		return nil
 	}
 	if !r.isText(data) {

@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/declare/experiment"
 )
 
 const podsFile = `nearfar: v1
@@ -58,7 +60,7 @@ func TestPodsOfArms(t *testing.T) {
 	if diff := cmp.Diff(want, e.LayersIn("rr")); diff != "" {
 		t.Errorf("layers of rr (-want +got):\n%s", diff)
 	}
-	if e.Workloads[0].Placement.Kind != PlacementSplit {
+	if e.Workloads[0].Placement.Kind != experiment.PlacementSplit {
 		t.Errorf("placement %s, want split", e.Workloads[0].Placement)
 	}
 	for name, want := range map[string][2]string{"pods": {"pods/client", "pods/server"},
@@ -143,13 +145,13 @@ func TestRecordedPodsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := func() *Experiment {
+	good := func() *experiment.Experiment {
 		e := parsed(t, string(file), testInputs(t, "valid", "pods"))
 		record, err := json.MarshalIndent(e, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again Experiment
+		var again experiment.Experiment
 		if err := json.Unmarshal(record, &again); err != nil {
 			t.Fatal(err)
 		}
@@ -164,90 +166,90 @@ func TestRecordedPodsAreChecked(t *testing.T) {
 			t.Errorf("arm %s has no pods", a.Name)
 		}
 	}
-	at := slices.IndexFunc(e.Arms, func(a Arm) bool { return a.Name == "pods" })
-	k := func(e *Experiment) *Kubernetes { return e.Arms[at].Kubernetes }
-	for name, change := range map[string]func(e *Experiment){
-		"a lab too": func(e *Experiment) {
-			e.Arms[at].Lab = &Lab{Path: []Element{{Kind: Bridge}}, MTU: 1500}
+	at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == "pods" })
+	k := func(e *experiment.Experiment) *experiment.Kubernetes { return e.Arms[at].Kubernetes }
+	for name, change := range map[string]func(e *experiment.Experiment){
+		"a lab too": func(e *experiment.Experiment) {
+			e.Arms[at].Lab = &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500}
 		},
-		"a host and a pod":     func(e *Experiment) { e.Arms[at].Client = "a" },
-		"two hosts and pods":   func(e *Experiment) { e.Arms[at].Client, e.Arms[at].Server = "a", "a" },
-		"no pods":              func(e *Experiment) { *k(e) = Kubernetes{} },
-		"no client":            func(e *Experiment) { k(e).Client = nil },
-		"a bad context":        func(e *Experiment) { k(e).Context = "a\nb" },
-		"a bad namespace":      func(e *Experiment) { k(e).Namespace = "../x" },
-		"bad nodes":            func(e *Experiment) { k(e).Nodes = "x" },
-		"no nodes":             func(e *Experiment) { k(e).Nodes = "" },
-		"a bad way":            func(e *Experiment) { k(e).Through = "x" },
-		"no way":               func(e *Experiment) { k(e).Through = "" },
-		"a bad policy":         func(e *Experiment) { k(e).Policy = "" },
-		"a long wait":          func(e *Experiment) { k(e).Ready = 24 * time.Hour },
-		"a negative wait":      func(e *Experiment) { k(e).Ready = -time.Second },
-		"a bad node":           func(e *Experiment) { k(e).Client.Node = "N" },
-		"a bad selector":       func(e *Experiment) { k(e).Client.NodeSelector["a b"] = "x" },
-		"a bad label":          func(e *Experiment) { k(e).Client.Labels["x"] = "a b" },
-		"a label of nearfar's": func(e *Experiment) { k(e).Client.Labels["nearfar/run"] = "x" },
-		"a long annotation": func(e *Experiment) {
+		"a host and a pod":     func(e *experiment.Experiment) { e.Arms[at].Client = "a" },
+		"two hosts and pods":   func(e *experiment.Experiment) { e.Arms[at].Client, e.Arms[at].Server = "a", "a" },
+		"no pods":              func(e *experiment.Experiment) { *k(e) = experiment.Kubernetes{} },
+		"no client":            func(e *experiment.Experiment) { k(e).Client = nil },
+		"a bad context":        func(e *experiment.Experiment) { k(e).Context = "a\nb" },
+		"a bad namespace":      func(e *experiment.Experiment) { k(e).Namespace = "../x" },
+		"bad nodes":            func(e *experiment.Experiment) { k(e).Nodes = "x" },
+		"no nodes":             func(e *experiment.Experiment) { k(e).Nodes = "" },
+		"a bad way":            func(e *experiment.Experiment) { k(e).Through = "x" },
+		"no way":               func(e *experiment.Experiment) { k(e).Through = "" },
+		"a bad policy":         func(e *experiment.Experiment) { k(e).Policy = "" },
+		"a long wait":          func(e *experiment.Experiment) { k(e).Ready = 24 * time.Hour },
+		"a negative wait":      func(e *experiment.Experiment) { k(e).Ready = -time.Second },
+		"a bad node":           func(e *experiment.Experiment) { k(e).Client.Node = "N" },
+		"a bad selector":       func(e *experiment.Experiment) { k(e).Client.NodeSelector["a b"] = "x" },
+		"a bad label":          func(e *experiment.Experiment) { k(e).Client.Labels["x"] = "a b" },
+		"a label of nearfar's": func(e *experiment.Experiment) { k(e).Client.Labels["nearfar/run"] = "x" },
+		"a long annotation": func(e *experiment.Experiment) {
 			k(e).Client.Annotations["x"] = strings.Repeat("a", 16<<10+1)
 		},
-		"a bad image":            func(e *Experiment) { k(e).Client.Image = "-x" },
-		"no image":               func(e *Experiment) { k(e).Server.Image = "" },
-		"a bad agent's image":    func(e *Experiment) { k(e).Client.AgentImage = "a b" },
-		"a bad secret":           func(e *Experiment) { k(e).Client.ImagePullSecrets = []string{""} },
-		"a bad class":            func(e *Experiment) { k(e).Client.RuntimeClass = "/" },
-		"a bad system":           func(e *Experiment) { k(e).Client.OS = "" },
-		"a bad interface":        func(e *Experiment) { k(e).Client.Interface = "-x/y" },
-		"a bad port":             func(e *Experiment) { k(e).Client.Port = 22 },
-		"a bad program":          func(e *Experiment) { k(e).Client.Tools["sh"] = "/bin/sh" },
-		"a bad path":             func(e *Experiment) { k(e).Client.Tools["iperf3"] = "iperf3" },
-		"an affinity of words":   func(e *Experiment) { k(e).Client.Affinity = json.RawMessage(`"x"`) },
-		"an affinity of nothing": func(e *Experiment) { k(e).Client.Affinity = json.RawMessage(`null`) },
-		"an unknown affinity":    func(e *Experiment) { k(e).Client.Affinity = json.RawMessage(`{"x":{}}`) },
-		"bad tolerations":        func(e *Experiment) { k(e).Client.Tolerations = json.RawMessage(`{}`) },
-		"bad resources": func(e *Experiment) {
+		"a bad image":            func(e *experiment.Experiment) { k(e).Client.Image = "-x" },
+		"no image":               func(e *experiment.Experiment) { k(e).Server.Image = "" },
+		"a bad agent's image":    func(e *experiment.Experiment) { k(e).Client.AgentImage = "a b" },
+		"a bad secret":           func(e *experiment.Experiment) { k(e).Client.ImagePullSecrets = []string{""} },
+		"a bad class":            func(e *experiment.Experiment) { k(e).Client.RuntimeClass = "/" },
+		"a bad system":           func(e *experiment.Experiment) { k(e).Client.OS = "" },
+		"a bad interface":        func(e *experiment.Experiment) { k(e).Client.Interface = "-x/y" },
+		"a bad port":             func(e *experiment.Experiment) { k(e).Client.Port = 22 },
+		"a bad program":          func(e *experiment.Experiment) { k(e).Client.Tools["sh"] = "/bin/sh" },
+		"a bad path":             func(e *experiment.Experiment) { k(e).Client.Tools["iperf3"] = "iperf3" },
+		"an affinity of words":   func(e *experiment.Experiment) { k(e).Client.Affinity = json.RawMessage(`"x"`) },
+		"an affinity of nothing": func(e *experiment.Experiment) { k(e).Client.Affinity = json.RawMessage(`null`) },
+		"an unknown affinity":    func(e *experiment.Experiment) { k(e).Client.Affinity = json.RawMessage(`{"x":{}}`) },
+		"bad tolerations":        func(e *experiment.Experiment) { k(e).Client.Tolerations = json.RawMessage(`{}`) },
+		"bad resources": func(e *experiment.Experiment) {
 			k(e).Client.Resources = json.RawMessage(`{"limits":{"cpu":"-1"}}`)
 		},
-		"resources of another kind": func(e *Experiment) {
+		"resources of another kind": func(e *experiment.Experiment) {
 			k(e).Client.Resources = json.RawMessage(`{"limits":["cpu"]}`)
 		},
-		"a list of quantities": func(e *Experiment) {
+		"a list of quantities": func(e *experiment.Experiment) {
 			k(e).Client.Resources = json.RawMessage(`{"limits":{"cpu":["1"]}}`)
 		},
-		"a key of no resource": func(e *Experiment) {
+		"a key of no resource": func(e *experiment.Experiment) {
 			k(e).Client.Resources = json.RawMessage(`{"limits":{"a b":"1"}}`)
 		},
-		"an unknown toleration": func(e *Experiment) {
+		"an unknown toleration": func(e *experiment.Experiment) {
 			k(e).Client.Tolerations = json.RawMessage(`[{"x":"1"}]`)
 		},
-		"a rule of an affinity": func(e *Experiment) {
+		"a rule of an affinity": func(e *experiment.Experiment) {
 			k(e).Client.Affinity = json.RawMessage(`{"nodeAffinity":{"x":"1"}}`)
 		},
-		"nothing inside": func(e *Experiment) {
+		"nothing inside": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"privileged":null}`)
 		},
-		"another order": func(e *Experiment) {
+		"another order": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1,"privileged":true}`)
 		},
-		"another number": func(e *Experiment) {
+		"another number": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1.0}`)
 		},
-		"too large a number": func(e *Experiment) {
+		"too large a number": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1e999}`)
 		},
-		"a key twice": func(e *Experiment) {
+		"a key twice": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"runAsUser":1,"runAsUser":2}`)
 		},
-		"no tolerations": func(e *Experiment) { k(e).Client.Tolerations = json.RawMessage(`[]`) },
-		"a pod's context": func(e *Experiment) {
+		"no tolerations": func(e *experiment.Experiment) { k(e).Client.Tolerations = json.RawMessage(`[]`) },
+		"a pod's context": func(e *experiment.Experiment) {
 			k(e).Client.SecurityContext = json.RawMessage(`{"fsGroup":1}`)
 		},
-		"too much": func(e *Experiment) {
+		"too much": func(e *experiment.Experiment) {
 			k(e).Client.Affinity = json.RawMessage(`{"nodeAffinity":{"` + strings.Repeat("x", 8<<20) + `":1}}`)
 		},
-		"a ping of a Service": func(e *Experiment) {
-			k(e).Through, k(e).Client.Interface = ThroughClusterIP, ""
-			e.Workloads[1] = Workload{Name: "ping", Tool: "ping", Mode: Ping, Protocol: ICMP, IP: IPv4, Request: 64,
-				Duration: time.Second, Interval: 10 * time.Millisecond, Placement: Placement{Kind: PlacementSplit}}
+		"a ping of a Service": func(e *experiment.Experiment) {
+			k(e).Through, k(e).Client.Interface = experiment.ThroughClusterIP, ""
+			e.Workloads[1] = experiment.Workload{Name: "ping", Tool: "ping", Mode: experiment.Ping, Protocol: experiment.ICMP, IP: experiment.IPv4, Request: 64,
+				Duration: time.Second, Interval: 10 * time.Millisecond, Placement: experiment.Placement{Kind: experiment.PlacementSplit}}
 		},
 	} {
 		e := good()
@@ -288,7 +290,7 @@ func FuzzKubernetes(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again Experiment
+		var again experiment.Experiment
 		if err := json.Unmarshal(record, &again); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"cmp"
@@ -11,12 +11,14 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // reader reads the nodes of one file and collects its mistakes.
 type reader struct {
 	source   source
-	tools    Tools
+	tools    experiment.Tools
 	inputs   Inputs
 	mistakes Mistakes
 	// further is the file of hosts that are added to those of this file; nil if there is none.
@@ -43,7 +45,7 @@ type reader struct {
 	moved *moved
 }
 
-func newReader(filename string, data []byte, tools Tools, in Inputs) *reader {
+func newReader(filename string, data []byte, tools experiment.Tools, in Inputs) *reader {
 	return &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools, inputs: in,
 		references: map[*yaml.Node]string{}, expandedNodes: map[*yaml.Node]bool{}, unset: map[*yaml.Node]bool{},
 		reported: map[*yaml.Node]bool{}, faulty: map[*yaml.Node]bool{}}
@@ -113,8 +115,8 @@ func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, 
 			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value),
 				first.key.Line)
 		case !slices.Contains(known, key.Value):
-			f.suspected[Nearest(key.Value, known)] = true
-			r.wrong(key, Suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
+			f.suspected[experiment.Nearest(key.Value, known)] = true
+			r.wrong(key, experiment.Suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
 		default:
 			f.named[key.Value] = field{key, value}
 		}
@@ -146,7 +148,7 @@ func (r *reader) required(f fields, name, example string) (field, bool) {
 }
 
 // Whole reads a whole number.
-func (f fields) Whole(key string, limits Range, into *int) (given bool) {
+func (f fields) Whole(key string, limits experiment.Range, into *int) (given bool) {
 	v, given := f.reader.optional(f, key)
 	if given {
 		*into, _ = f.reader.whole(v.value, key, limits)
@@ -191,7 +193,7 @@ func (f fields) Parsed(key, example string, parse func(text string) error) (give
 }
 
 // texts reads keys that have texts.
-func (f fields) texts(keys []TextKey) {
+func (f fields) texts(keys []experiment.TextKey) {
 	for _, k := range keys {
 		if k.Plain {
 			f.Word(k.Name, k.Example, k.Into)
@@ -202,7 +204,7 @@ func (f fields) texts(keys []TextKey) {
 }
 
 // numbers reads keys that have whole numbers.
-func (f fields) numbers(keys []NumberKey) {
+func (f fields) numbers(keys []experiment.NumberKey) {
 	for _, k := range keys {
 		f.Whole(k.Name, k.Limits, k.Into)
 	}
@@ -299,7 +301,7 @@ func (r *reader) scalar(n *yaml.Node, what, example string) string {
 }
 
 // whole reads a whole number. The limits are for the hint; whether the number is within them, the checker says.
-func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
+func (r *reader) whole(n *yaml.Node, what string, limits experiment.Range) (int, bool) {
 	if !r.isScalar(n, what, strconv.Itoa(max(limits.Min, min(1, limits.Max)))) {
 		return 0, false
 	}
@@ -317,7 +319,7 @@ func (r *reader) whole(n *yaml.Node, what string, limits Range) (int, bool) {
 
 // most reports a list that is too long to be read.
 func (r *reader) most(at *yaml.Node, what string, are, most int) bool {
-	r.check(fields{at: at}, func(c *Checker) { c.Most(AtValue(), what, are, most) })
+	r.check(fields{at: at}, func(c *experiment.Checker) { c.Most(experiment.AtValue(), what, are, most) })
 	return are <= most
 }
 
@@ -338,7 +340,7 @@ func (r *reader) refuse(n *yaml.Node, what string, err error) {
 		return
 	}
 	hint, message := "", err.Error()
-	if q := (*QuantityError)(nil); errors.As(err, &q) {
+	if q := (*experiment.QuantityError)(nil); errors.As(err, &q) {
 		hint, message = q.Hint, q.Message
 	}
 	r.wrong(n, hint, "%s: %s", what, message)

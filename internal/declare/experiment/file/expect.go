@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // expectExample is a value of an expectation, for hints.
@@ -80,7 +81,7 @@ func (r *reader) expectation(e check.Expectation, n *yaml.Node) (check.Expectati
 	}
 	if text, _ := value.(string); e.Name == check.ExpectEncapsulation &&
 		!slices.Contains(check.Encapsulations(), text) {
-		r.wrong(n, Suggest(text, check.Encapsulations()), "unknown encapsulation %s", quote(text))
+		r.wrong(n, experiment.Suggest(text, check.Encapsulations()), "unknown encapsulation %s", quote(text))
 		return e, false
 	}
 	return e, true
@@ -96,7 +97,7 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 		}
 		return n.Value == "true", true
 	case "!!int":
-		limits := Range{Min: -1 << 53, Max: 1 << 53} // up to this, whole numbers are exact in JSON
+		limits := experiment.Range{Min: -1 << 53, Max: 1 << 53} // up to this, whole numbers are exact in JSON
 		is, ok := r.whole(n, what, limits)
 		if ok && !limits.Holds(is) {
 			r.wrong(n, limits.Hint(), "%s cannot be %d", what, is)
@@ -110,7 +111,7 @@ func (r *reader) single(n *yaml.Node, what string) (any, bool) {
 		}
 		return value, true
 	}
-	if err := CheckExpectText(n.Value); err != nil {
+	if err := experiment.CheckExpectText(n.Value); err != nil {
 		r.wrong(n, "write a short text", "%s: %v", what, err)
 		return nil, false
 	}
@@ -125,8 +126,8 @@ func (r *reader) expectedFacts(of field) []check.Expectation {
 	switch n := len(of.value.Content) / 2; {
 	case n == 0:
 		r.wrong(of.value, "write, for example, fact: "+expectExample(check.ExpectFact), "fact is empty")
-	case n > MaxFacts:
-		r.wrong(of.value, "at most "+strconv.Itoa(MaxFacts), "there are %d facts", n)
+	case n > experiment.MaxFacts:
+		r.wrong(of.value, "at most "+strconv.Itoa(experiment.MaxFacts), "there are %d facts", n)
 		return nil
 	}
 	var all []check.Expectation
@@ -144,7 +145,7 @@ func (r *reader) expectedFacts(of field) []check.Expectation {
 
 // factPath checks that the path of a fact begins with a fact that exists. The rest of the path depends on the host.
 func (r *reader) factPath(key *yaml.Node) bool {
-	if err := CheckExpectText(key.Value); err != nil {
+	if err := experiment.CheckExpectText(key.Value); err != nil {
 		r.wrong(key, "write a path such as client.devices.eth0.mtu", "fact: %v", err)
 		return false
 	}
@@ -158,7 +159,7 @@ func (r *reader) factPath(key *yaml.Node) bool {
 		}
 		return true
 	}
-	hint := Suggest(first, check.FactNames())
+	hint := experiment.Suggest(first, check.FactNames())
 	if side == "" && (first == "client" || first == "server") {
 		hint = "write the fact behind it, for example " + first + ".model"
 	}

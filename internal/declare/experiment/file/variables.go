@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // Inputs are what an experiment file is read with, besides its own text. The zero value has no variables and no further
@@ -62,7 +64,7 @@ func replaceVariables(text []byte, before, after, newBefore, newAfter string) []
 			return append(out, text...)
 		}
 		name := text[begin+len(before):]
-		end := bytes.IndexFunc(name, func(c rune) bool { return !IsVariable("_" + string(c)) })
+		end := bytes.IndexFunc(name, func(c rune) bool { return !experiment.IsVariable("_" + string(c)) })
 		out = append(out, text[:begin]...)
 		if end < 1 || !bytes.HasPrefix(name[end:], []byte(after)) {
 			out = append(out, before...)
@@ -94,7 +96,7 @@ func (r *reader) expandAll(top *yaml.Node) {
 
 // expandHosts replaces the variables of those hosts whose names are wanted. Join strings are kept out of messages.
 func (r *reader) expandHosts(hosts *yaml.Node, wanted func(name string) bool) {
-	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*MaxHosts {
+	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*experiment.MaxHosts {
 		return // then they are not read
 	}
 	for name, host := range pairs(hosts) {
@@ -103,7 +105,7 @@ func (r *reader) expandHosts(hosts *yaml.Node, wanted func(name string) bool) {
 		}
 		if host.Kind == yaml.MappingNode {
 			for key, value := range pairs(host) {
-				if key.Value == HostAgent && value.Kind == yaml.ScalarNode {
+				if key.Value == experiment.HostAgent && value.Kind == yaml.ScalarNode {
 					r.expandSecret(value)
 				}
 			}
@@ -122,7 +124,7 @@ func (r *reader) expandSecret(n *yaml.Node) {
 			r.secrets = append(r.secrets, value)
 		}
 	}
-	if Referenced(written) != "" {
+	if experiment.Referenced(written) != "" {
 		r.references[n] = written
 	}
 }
@@ -171,7 +173,7 @@ func (r *reader) expandScalar(n *yaml.Node) (values []string) {
 			break
 		}
 		name, behind, closed := strings.Cut(after, "}")
-		if !closed || !IsVariable(name) {
+		if !closed || !experiment.IsVariable(name) {
 			r.wrongVariable(n, "${"+name, "write ${NAME}, or $${ for the characters ${",
 				"a variable's name has letters, digits and _")
 			return values
@@ -203,14 +205,14 @@ func (r *reader) variable(n *yaml.Node, name string) (string, bool) {
 	switch {
 	case !ok:
 		hint = "set it in the environment, or with --set " + name + "=VALUE"
-		if near := Nearest(name, r.inputs.Given); near != "" {
+		if near := experiment.Nearest(name, r.inputs.Given); near != "" {
 			hint += "; did you mean " + quote(near) + "?"
 		}
 		r.wrongVariable(n, at, hint, "variable "+name+" is not set")
 	case value == "":
 		r.wrongVariable(n, at, "give it a value", "variable "+name+" is empty")
 	case len(value) > maxValue:
-		r.wrongVariable(n, at, "a value has at most "+FormatSize(maxValue), "the value of variable "+name+" is too long")
+		r.wrongVariable(n, at, "a value has at most "+experiment.FormatSize(maxValue), "the value of variable "+name+" is too long")
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(c rune) bool { return !unicode.IsPrint(c) }):
 		r.wrongVariable(n, at, "give it plain text", "the value of variable "+name+
 			" holds a character that cannot be printed")
@@ -254,9 +256,9 @@ func plainTag(text string) string {
 // hidden replaces join strings, and the values of variables that are part of one, in a message.
 func (r *reader) hidden(message string) string {
 	for _, secret := range r.secrets {
-		message = strings.ReplaceAll(message, secret, HiddenJoin)
+		message = strings.ReplaceAll(message, secret, experiment.HiddenJoin)
 	}
-	return coverJoins(message, func(string) string { return HiddenJoin })
+	return coverJoins(message, func(string) string { return experiment.HiddenJoin })
 }
 
 // withoutJoins replaces the characters of join strings in the text of a file by stars, so that columns stay.
@@ -266,12 +268,12 @@ func withoutJoins(text string) string {
 
 // coverJoins replaces the text after joinPrefix, unless it is the name of the agent's program for Windows.
 func coverJoins(text string, cover func(secret string) string) string {
-	if !strings.Contains(text, JoinPrefix) {
+	if !strings.Contains(text, experiment.JoinPrefix) {
 		return text
 	}
 	var out strings.Builder
 	for {
-		before, after, found := strings.Cut(text, JoinPrefix)
+		before, after, found := strings.Cut(text, experiment.JoinPrefix)
 		out.WriteString(before)
 		if !found {
 			return out.String()
@@ -282,7 +284,7 @@ func coverJoins(text string, cover func(secret string) string) string {
 		if end < 0 {
 			end = len(after)
 		}
-		out.WriteString(JoinPrefix)
+		out.WriteString(experiment.JoinPrefix)
 		switch {
 		case after[:end] == "exe":
 			out.WriteString("exe")

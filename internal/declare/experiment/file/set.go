@@ -1,4 +1,4 @@
-package experiment
+package file
 
 import (
 	"cmp"
@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // parsedWorkload is a workload and its keys in the file.
 type parsedWorkload struct {
-	Workload
+	experiment.Workload
 	fields fields
 	// wrong says that the workload itself has mistakes.
 	wrong bool
@@ -24,7 +26,7 @@ type parsedSet struct {
 }
 
 // sets reads what each arm sets, and derives its workloads.
-func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
+func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *experiment.Placement) {
 	wrong := slices.ContainsFunc(workloads, func(w parsedWorkload) bool { return w.wrong })
 	for i := range arms {
 		a := &arms[i]
@@ -35,8 +37,8 @@ func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Plac
 		}
 		for _, w := range workloads {
 			r.unanswered(w.Workload, w.fields, a.Arm)
-			if !slices.ContainsFunc(a.Workloads, func(own Workload) bool { return own.Name == w.Name }) {
-				r.carried(w.Workload, w.fields, []Arm{a.Arm})
+			if !slices.ContainsFunc(a.Workloads, func(own experiment.Workload) bool { return own.Name == w.Name }) {
+				r.carried(w.Workload, w.fields, []experiment.Arm{a.Arm})
 				r.oneCPU(w.Workload, w.fields, a.Arm)
 			}
 		}
@@ -55,7 +57,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 			names = append(names, w.Name)
 		}
 	}
-	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(SettableKeys(), FixedKeys(), names))
+	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(experiment.SettableKeys(), experiment.FixedKeys(), names))
 	if !ok {
 		return set, false
 	}
@@ -64,7 +66,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 	}
 	for key := range f.named {
 		v, ok := r.optional(f, key)
-		isKey := slices.Contains(WorkloadKeys(), key)
+		isKey := slices.Contains(experiment.WorkloadKeys(), key)
 		switch named := slices.Contains(names, key); {
 		case !ok:
 		case named && isKey:
@@ -72,7 +74,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 				quote(key))
 		case named:
 			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key),
-				append(SettableKeys(), FixedKeys()...))
+				append(experiment.SettableKeys(), experiment.FixedKeys()...))
 			if ok && len(v.value.Content) == 0 {
 				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty",
 					inner.what)
@@ -97,7 +99,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 
 // settable reports keys that an arm cannot set.
 func (r *reader) settable(f fields, key string) bool {
-	why := WhyFixed(key)
+	why := experiment.WhyFixed(key)
 	if why != "" {
 		r.wrong(f.named[key].key, why, "%s cannot change %s", f.what, key)
 	}
@@ -106,9 +108,9 @@ func (r *reader) settable(f fields, key string) bool {
 
 // apply derives the workloads of an arm. Each is read again with the values that the arm sets, and so checked like any
 // other.
-func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, common *Placement) {
+func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, common *experiment.Placement) {
 	used := map[string]bool{}
-	var settings []Setting
+	var settings []experiment.Setting
 	where := map[string]field{} // by key and value, for their order
 	for _, w := range workloads {
 		taken := set.takenBy(w, r.tools)
@@ -127,10 +129,10 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 		a.Workloads = append(a.Workloads, effective)
 		for _, key := range sortedByPlace(taken) {
 			value := effective.Value(key)
-			at := slices.IndexFunc(settings, func(s Setting) bool { return s.Key == key && s.Value == value })
+			at := slices.IndexFunc(settings, func(s experiment.Setting) bool { return s.Key == key && s.Value == value })
 			if at < 0 {
 				at = len(settings)
-				settings = append(settings, Setting{Key: key, Value: value})
+				settings = append(settings, experiment.Setting{Key: key, Value: value})
 				where[key+"\x00"+value] = taken[key]
 			}
 			settings[at].Workloads = append(settings[at].Workloads, w.Name)
@@ -142,7 +144,7 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 				"no workload takes the %s that arm %s sets", key, quote(a.Name))
 		}
 	}
-	slices.SortStableFunc(settings, func(x, y Setting) int {
+	slices.SortStableFunc(settings, func(x, y experiment.Setting) int {
 		return byPlace(where[x.Key+"\x00"+x.Value], where[y.Key+"\x00"+y.Value])
 	})
 	a.Set = settings
@@ -150,7 +152,7 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 
 // takenBy gives the keys of a set that change a workload: all keys below its name, and the general keys that it takes.
 // Which keys it takes depends on the protocol, and that can be set as well.
-func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
+func (s parsedSet) takenBy(w parsedWorkload, tools experiment.Tools) map[string]field {
 	taken := maps.Clone(s.own[w.Name])
 	if taken == nil {
 		taken = map[string]field{}
@@ -175,8 +177,8 @@ func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 // overridden reads a workload again with the values that an arm sets. A mistake at another value is reported at the
 // first of them, since the workload had no mistake without them.
 func (r *reader) overridden(
-	a *parsedArm, w parsedWorkload, taken map[string]field, common *Placement,
-) (Workload, bool) {
+	a *parsedArm, w parsedWorkload, taken map[string]field, common *experiment.Placement,
+) (experiment.Workload, bool) {
 	merged := w.fields
 	merged.named = maps.Clone(w.fields.named)
 	maps.Copy(merged.named, taken)
@@ -191,7 +193,7 @@ func (r *reader) overridden(
 		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
 	}
 	effective := again.workload(merged, common)
-	again.carried(effective, merged, []Arm{a.Arm})
+	again.carried(effective, merged, []experiment.Arm{a.Arm})
 	again.oneCPU(effective, merged, a.Arm)
 	for _, m := range again.mistakes {
 		if !slices.Contains(r.mistakes, m) { // not already reported for another workload
@@ -231,7 +233,7 @@ func sortedByPlace(all map[string]field) []string {
 
 // samePlacement gives a workload the same placement in all arms, if the file says none. The default depends on how the
 // workload waits, so an arm that sets wait: spin would otherwise also be the only one with two CPUs.
-func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
+func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *experiment.Placement) {
 	if common != nil {
 		return
 	}
@@ -240,23 +242,23 @@ func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placeme
 		if w.fields.named["placement"].key != nil {
 			continue
 		}
-		free := []*Workload{&w.Workload}
-		split := w.Placement.Kind == PlacementSplit
+		free := []*experiment.Workload{&w.Workload}
+		split := w.Placement.Kind == experiment.PlacementSplit
 		for j := range arms {
-			at := slices.IndexFunc(arms[j].Workloads, func(o Workload) bool { return o.Name == w.Name })
-			if at < 0 || slices.ContainsFunc(arms[j].Set, func(s Setting) bool {
+			at := slices.IndexFunc(arms[j].Workloads, func(o experiment.Workload) bool { return o.Name == w.Name })
+			if at < 0 || slices.ContainsFunc(arms[j].Set, func(s experiment.Setting) bool {
 				return s.Key == "placement" && slices.Contains(s.Workloads, w.Name)
 			}) {
 				continue
 			}
 			free = append(free, &arms[j].Workloads[at])
-			split = split || arms[j].Workloads[at].Placement.Kind == PlacementSplit
+			split = split || arms[j].Workloads[at].Placement.Kind == experiment.PlacementSplit
 		}
 		if !split {
 			continue
 		}
 		for _, o := range free {
-			o.Placement = Placement{Kind: PlacementSplit}
+			o.Placement = experiment.Placement{Kind: experiment.PlacementSplit}
 		}
 	}
 }

@@ -1,15 +1,17 @@
-package experiment
+package file
 
 import (
 	"cmp"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // kubernetes reads how an arm makes its pods. Sides that the arm names as hosts get none.
-func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
-	k := &Kubernetes{Through: ThroughPod, Policy: PolicyOpen, Ready: DefaultPodReady}
-	f, ok := r.fields(v.value, v.key, "kubernetes of "+arm.what, KeysOf("kubernetes"))
+func (r *reader) kubernetes(arm fields, v field) *experiment.Kubernetes {
+	k := &experiment.Kubernetes{Through: experiment.ThroughPod, Policy: experiment.PolicyOpen, Ready: experiment.DefaultPodReady}
+	f, ok := r.fields(v.value, v.key, "kubernetes of "+arm.what, experiment.KeysOf("kubernetes"))
 	if !ok {
 		return k
 	}
@@ -18,7 +20,7 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	k.Client = r.podOf(arm, f, "client")
 	k.Server = r.podOf(arm, f, "server")
 	if k.Client != nil && k.Server != nil {
-		k.Nodes = NodesDifferent
+		k.Nodes = experiment.NodesDifferent
 	}
 	for _, w := range k.Words() {
 		f.Word(w.Name, w.Known[0], w.Into)
@@ -26,21 +28,21 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	if v, ok := r.optional(f, "service"); ok {
 		k.Service = r.service(v, f.what)
 	}
-	Quantity(f, "ready", "2m", ParseDuration, &k.Ready)
-	r.check(f, func(c *Checker) { k.Check(c, arm.what, r.tools) })
+	experiment.Quantity(f, "ready", "2m", experiment.ParseDuration, &k.Ready)
+	r.check(f, func(c *experiment.Checker) { k.Check(c, arm.what, r.tools) })
 	if r.count() == before && len(f.suspected) == 0 {
-		r.check(f, func(c *Checker) { k.CheckTogether(c, arm.what) })
+		r.check(f, func(c *experiment.Checker) { k.CheckTogether(c, arm.what) })
 	}
 	return k
 }
 
 // service reads what an arm says about its Service.
-func (r *reader) service(v field, of string) *ServiceOptions {
-	f, ok := r.fields(v.value, v.key, "service of "+of, KeysOf("service"))
+func (r *reader) service(v field, of string) *experiment.ServiceOptions {
+	f, ok := r.fields(v.value, v.key, "service of "+of, experiment.KeysOf("service"))
 	if !ok {
 		return nil
 	}
-	s := &ServiceOptions{Annotations: r.labels(f, "annotations", "networking.gke.io/load-balancer-type: Internal")}
+	s := &experiment.ServiceOptions{Annotations: r.labels(f, "annotations", "networking.gke.io/load-balancer-type: Internal")}
 	f.texts(s.Texts())
 	if s.Annotations == nil && s.LoadBalancerClass == "" {
 		return nil
@@ -49,7 +51,7 @@ func (r *reader) service(v field, of string) *ServiceOptions {
 }
 
 // podOf reads one side. It gives nil for a side that the arm names as a host.
-func (r *reader) podOf(arm, f fields, side string) *Pod {
+func (r *reader) podOf(arm, f fields, side string) *experiment.Pod {
 	v, given := f.named[side]
 	if _, named := arm.named[side]; named {
 		if given {
@@ -58,20 +60,20 @@ func (r *reader) podOf(arm, f fields, side string) *Pod {
 		}
 		return nil
 	}
-	p := &Pod{OS: PodLinux}
+	p := &experiment.Pod{OS: experiment.PodLinux}
 	if v, ok := r.optional(f, side); ok {
-		if inner, ok := r.fields(v.value, v.key, side+" of "+f.what, KeysOf("pod")); ok {
+		if inner, ok := r.fields(v.value, v.key, side+" of "+f.what, experiment.KeysOf("pod")); ok {
 			r.pod(p, inner)
 		}
 	}
-	if p.Image == "" && p.AgentImage == "" && p.OS == PodLinux {
-		p.Image = DefaultPodImage
+	if p.Image == "" && p.AgentImage == "" && p.OS == experiment.PodLinux {
+		p.Image = experiment.DefaultPodImage
 	}
 	return p
 }
 
 // pod reads what a side says.
-func (r *reader) pod(p *Pod, f fields) {
+func (r *reader) pod(p *experiment.Pod, f fields) {
 	f.texts(p.Texts())
 	p.NodeSelector = r.labels(f, "nodeSelector", "pool: fast")
 	p.Labels = r.labels(f, "labels", "team: network")
@@ -82,10 +84,10 @@ func (r *reader) pod(p *Pod, f fields) {
 	p.SecurityContext = r.manifest(f, "securityContext")
 	p.ImagePullSecrets = r.pullSecrets(f)
 	f.Truth("hostNetwork", &p.HostNetwork)
-	f.numbers(PortKey(&p.Port))
+	f.numbers(experiment.PortKey(&p.Port))
 	p.Tools = r.hostTools(f)
 	p.OS = cmp.Or(p.SelectedSystem(), p.OS)
-	f.Word("os", PodLinux, &p.OS)
+	f.Word("os", experiment.PodLinux, &p.OS)
 }
 
 // labels reads a mapping of texts.

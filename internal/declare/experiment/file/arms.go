@@ -1,26 +1,28 @@
-package experiment
+package file
 
 import (
 	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/declare/experiment"
 )
 
 // parsedArm is an arm and its place in the file.
 type parsedArm struct {
-	Arm
+	experiment.Arm
 	// set is the arm's key set; it has no value if the arm has none.
 	set field
 }
 
 // arms reads the arms in the order of the file.
 func (r *reader) arms(f fields) []parsedArm {
-	v, ok := r.required(f, "arms", ArmsExample)
+	v, ok := r.required(f, "arms", experiment.ArmsExample)
 	if !ok || !r.isMapping(v.value, "arms") {
 		return nil
 	}
-	if !r.most(v.key, "arms", len(v.value.Content)/2, MaxArms) {
+	if !r.most(v.key, "arms", len(v.value.Content)/2, experiment.MaxArms) {
 		return nil
 	}
 	var arms []parsedArm
@@ -31,13 +33,13 @@ func (r *reader) arms(f fields) []parsedArm {
 }
 
 func (r *reader) arm(key, value *yaml.Node) parsedArm {
-	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}}
+	a := parsedArm{Arm: experiment.Arm{Name: key.Value, Layers: map[string]int{}}}
 	what := "arm " + quote(key.Value)
 	if isNull(value) {
 		r.check(fields{at: key}, a.CheckWays)
 		return a
 	}
-	f, ok := r.fields(value, key, what, KeysOf("arm"))
+	f, ok := r.fields(value, key, what, experiment.KeysOf("arm"))
 	if !ok {
 		return a
 	}
@@ -46,7 +48,7 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	}
 	if v, given := f.named["kubernetes"]; given && isNull(v.value) {
 		r.wrong(v.key, "write kubernetes: {} for pods on any two nodes", "kubernetes has no value")
-		a.Kubernetes = &Kubernetes{Through: ThroughPod}
+		a.Kubernetes = &experiment.Kubernetes{Through: experiment.ThroughPod}
 	} else if given {
 		a.Kubernetes = r.kubernetes(f, v)
 	}
@@ -65,19 +67,19 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	}
 	if expect, ok := r.optional(f, "expect"); ok {
 		r.expect(&a, expect)
-		r.check(f, func(c *Checker) { a.CheckContradictions(c, r.known.oneMachine(a.Arm)) })
+		r.check(f, func(c *experiment.Checker) { a.CheckContradictions(c, r.known.oneMachine(a.Arm)) })
 	}
 	r.check(f, a.Check)
 	if mtu, ok := f.find([]string{"lab", "mtu"}); ok && r.faulty[mtu.value] && a.Lab != nil {
-		a.Lab.MTU = DefaultMTU // the workloads have nothing to add
+		a.Lab.MTU = experiment.DefaultMTU // the workloads have nothing to add
 	}
 	maps.DeleteFunc(a.Layers, func(_ string, count int) bool { return count == 0 })
 	return a
 }
 
-func (r *reader) lab(lab field) *Lab {
-	l := &Lab{MTU: DefaultMTU}
-	f, ok := r.fields(lab.value, lab.key, "lab", KeysOf("lab"))
+func (r *reader) lab(lab field) *experiment.Lab {
+	l := &experiment.Lab{MTU: experiment.DefaultMTU}
+	f, ok := r.fields(lab.value, lab.key, "lab", experiment.KeysOf("lab"))
 	if !ok {
 		return l
 	}
@@ -89,11 +91,11 @@ func (r *reader) lab(lab field) *Lab {
 }
 
 // path reads the elements from the client to the server.
-func (r *reader) path(n *yaml.Node) []Element {
+func (r *reader) path(n *yaml.Node) []experiment.Element {
 	if !r.isSequence(n, "path", "[bridge, router, bridge]") {
 		return nil
 	}
-	var path []Element
+	var path []experiment.Element
 	for _, child := range n.Content {
 		path = append(path, r.element(child))
 	}
@@ -101,27 +103,27 @@ func (r *reader) path(n *yaml.Node) []Element {
 }
 
 // element reads bridge, or {wire: {delay: 50us}}. It gives an element without a kind if that cannot be read.
-func (r *reader) element(n *yaml.Node) Element {
+func (r *reader) element(n *yaml.Node) experiment.Element {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		return NewElement(n.Value)
+		return experiment.NewElement(n.Value)
 	}
 	if !r.isMapping(n, "a path element with parameters") {
-		return Element{}
+		return experiment.Element{}
 	}
 	if len(n.Content) != 2 {
 		r.wrong(n, "write, for example, {wire: {delay: 50us}}",
 			"a path element names one kind, and below it its parameters")
-		return Element{}
+		return experiment.Element{}
 	}
 	key, value := n.Content[0], n.Content[1]
 	if !r.isKey(key) {
-		return Element{}
+		return experiment.Element{}
 	}
-	e := NewElement(key.Value)
-	if isNull(value) || !slices.Contains(ElementKinds(), e.Kind) {
+	e := experiment.NewElement(key.Value)
+	if isNull(value) || !slices.Contains(experiment.ElementKinds(), e.Kind) {
 		return e
 	}
-	if keys := KeysOf(e.Kind); len(keys) == 0 {
+	if keys := experiment.KeysOf(e.Kind); len(keys) == 0 {
 		if r.isMapping(value, e.Kind) && len(value.Content) > 0 {
 			r.wrong(value.Content[0], "write just "+e.Kind, "%s takes no parameters", e.Kind)
 		}
@@ -131,15 +133,15 @@ func (r *reader) element(n *yaml.Node) Element {
 	return e
 }
 
-func (r *reader) parameters(e *Element, element field) {
-	f, ok := r.fields(element.value, element.key, e.Kind, KeysOf(e.Kind))
+func (r *reader) parameters(e *experiment.Element, element field) {
+	f, ok := r.fields(element.value, element.key, e.Kind, experiment.KeysOf(e.Kind))
 	if !ok {
 		return
 	}
 	f.numbers(e.Numbers())
-	Quantity(f, "delay", "50us", ParseDelay, &e.Delay)
-	Quantity(f, "rate", "1Gbit/s", ParseRate, &e.Rate)
-	Quantity(f, "loss", "1%", ParseRatio, &e.Loss)
+	experiment.Quantity(f, "delay", "50us", experiment.ParseDelay, &e.Delay)
+	experiment.Quantity(f, "rate", "1Gbit/s", experiment.ParseRate, &e.Rate)
+	experiment.Quantity(f, "loss", "1%", experiment.ParseRatio, &e.Loss)
 }
 
 // layers reads declared layers.
@@ -148,7 +150,7 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 		return
 	}
 	for key, value := range r.entries(n, "layer ", keepOne) {
-		a.Layers[key.Value], _ = r.whole(value, LayerCount(key.Value), LayerCounts())
+		a.Layers[key.Value], _ = r.whole(value, experiment.LayerCount(key.Value), experiment.LayerCounts())
 	}
 }
 
@@ -173,7 +175,7 @@ func (r *reader) hostName(a *parsedArm, f fields, side, example string, into *st
 	}
 	*into, _ = r.text(v.value, side, example)
 	if !r.known.unknown {
-		r.check(f, func(c *Checker) { a.CheckHost(c, side, r.known.names) })
+		r.check(f, func(c *experiment.Checker) { a.CheckHost(c, side, r.known.names) })
 	}
 	if r.faulty[v.value] {
 		*into = ""
