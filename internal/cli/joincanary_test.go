@@ -40,7 +40,8 @@ func TestJoinStringsStaySecret(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := experimentfile.ParseWith(file, []byte(joinFile), tool.Declared(), experimentfile.Inputs{Variable: os.LookupEnv})
+	in := experimentfile.Inputs{Variable: os.LookupEnv}
+	e, err := experimentfile.ParseWith(file, []byte(joinFile), tool.Declared(), in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,18 +2,20 @@ package experiment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"nearfar/internal/declare/check"
 )
 
 // Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
-// All code that reads runs relies on this. Experiments from file.Parse and Recorded pass. An experiment that was read from a
-// run directory can contain anything. After Check its texts have a limited length but any content: code that prints
-// them must escape them.
+// All code that reads runs relies on this. Experiments from file.Parse and Recorded pass. An experiment that was read
+// from a run directory can contain anything. After Check its texts have a limited length but any content: code that
+// prints them must escape them.
 func (e *Experiment) Check() error {
 	c := newChecker()
 	c.strict = false
@@ -21,8 +23,8 @@ func (e *Experiment) Check() error {
 	return c.err()
 }
 
-// CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what file.Parse would
-// refuse in a file, because values become command lines, file names and network devices.
+// CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what file.Parse
+// would refuse in a file, because values become command lines, file names and network devices.
 func (e *Experiment) CheckRunnable(tools Tools) error {
 	if e.Imported {
 		return errors.New("its results were recorded elsewhere")
@@ -249,4 +251,38 @@ func (e *Experiment) checkProviders(c *Checker) {
 	if c.strict && len(e.Arms) > 0 && !slices.ContainsFunc(e.Arms, func(a Arm) bool { return a.Lab == nil }) {
 		c.wrong(AtKey(key), "leave it out", "ask_providers: all arms are labs, which are in no cloud")
 	}
+}
+
+// Recorded makes the declaration of results that were recorded elsewhere. It is not known how the hosts were made and
+// in which order the trials ran: the trials belong to no block (their block is 0), the schedule is empty, and nothing
+// can be run again. A caller that knows the order sets Paired, the blocks of the trials and the schedule's number of
+// blocks.
+//
+// If baseline is empty, it is the first arm. The error says what is wrong, and what would be right.
+func Recorded(name, question, baseline string, arms []string, workloads []Workload) (*Experiment, error) {
+	c := newChecker()
+	c.Name(AtValue(), "a run", name)
+	if n := utf8.RuneCountInString(question); n > maxQuestion {
+		c.wrong(AtValue(), fmt.Sprintf("at most %d", maxQuestion), "the question has %d characters", n)
+	}
+	e := &Experiment{Name: name, Question: question, Baseline: baseline, Workloads: workloads, Imported: true}
+	for _, arm := range arms {
+		c.Name(AtValue(), "an arm", arm)
+		e.Arms = append(e.Arms, Arm{Name: arm, Layers: map[string]int{}})
+	}
+	for _, w := range workloads {
+		c.Name(AtValue(), "a workload", w.Name)
+	}
+	switch {
+	case c.count() > 0:
+		return nil, c.err()
+	case baseline == "" && len(arms) > 0:
+		e.Baseline = arms[0]
+	case !slices.Contains(arms, baseline) && len(arms) > 0:
+		return nil, fmt.Errorf("the baseline %s is no arm: the arms are %s", quote(baseline), strings.Join(arms, ", "))
+	}
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	return e, nil
 }

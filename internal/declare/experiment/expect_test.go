@@ -71,10 +71,11 @@ func TestExpectText(t *testing.T) {
 
 func TestUnprovedHasADefaultWhereSomethingIsExpected(t *testing.T) {
 	const head, rest = "nearfar: v1\nname: x\n", "workloads: [{name: rr, tool: native}]\n"
+	const expecting = "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n"
 	for text, want := range map[string]string{
-		head + "arms: {a: {lab: {path: [bridge]}}}\n" + rest:                                               "",
-		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest:                    experiment.UnprovedKeep,
-		head + "arms: {a: {lab: {path: [bridge]}, expect: {same-node: true}}}\n" + rest + "unproved: drop": experiment.UnprovedDrop,
+		head + "arms: {a: {lab: {path: [bridge]}}}\n" + rest: "",
+		head + expecting + rest:                              experiment.UnprovedKeep,
+		head + expecting + rest + "unproved: drop":           experiment.UnprovedDrop,
 	} {
 		e, err := experimentfile.Parse("x.yaml", []byte(text), testTools)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package experiment is the model of an experiment: its hosts, arms, layers, workloads and schedule, and the rules about
-// them. It knows no YAML: package file reads the text, and package schema describes it.
+// Package experiment is the model of an experiment: its hosts, arms, layers, workloads and schedule, and the rules
+// about them. It knows no YAML: package file reads the text, and package schema describes it.
 package experiment
 
 import (

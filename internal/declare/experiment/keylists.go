@@ -1,7 +1,7 @@
 package experiment
 
-// KeysOf are the keys of a mapping of the file, by what the mapping is, except for those of workloads, which follow from
-// Keys. Pods and what is passed on to Kubernetes (core/v1) have keys as in manifests.
+// KeysOf are the keys of a mapping of the file, by what the mapping is. Those of workloads follow from Keys. Pods and
+// what is passed on to Kubernetes (core/v1) have keys as in manifests.
 func KeysOf(mapping string) []string {
 	switch mapping {
 	case "experiment":

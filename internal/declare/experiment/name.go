@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"nearfar/internal/base/clean"
 )
@@ -50,3 +52,90 @@ func ToName(s string) string {
 
 // quote quotes a text from the file for a message.
 func quote(s string) string { return clean.Quote(s) }
+
+// Nearest gives the known word with the most similar spelling, or "" if none is similar.
+func Nearest(word string, known []string) string {
+	const longest = 64 // a longer word is no misspelling
+	if len(word) > longest {
+		return ""
+	}
+	// Up to half of the letters may be wrong, and at least one. A wrong letter costs 2.
+	limit := max(2, len([]rune(word)))
+	if k := meant(strings.ToLower(word), known); k != "" {
+		return k
+	}
+	best := ""
+	for _, k := range known {
+		if d := editDistance(word, k); d <= limit {
+			best, limit = k, d-1
+		}
+	}
+	return best
+}
+
+// meant gives the known word for a word of the field that means the same and is spelt otherwise.
+func meant(word string, known []string) string {
+	var words []string
+	switch word {
+	case "latency", "delay", "ping_pong", "round_trip", "round-trip":
+		words = []string{"rtt", "response_time", "rr"}
+	case "throughput", "bandwidth":
+		words = []string{"goodput", "stream"}
+	case "jitter":
+		words = []string{"ipdv"}
+	case "tcp_rr", "udp_rr", "ping-pong", "pingpong":
+		words = []string{"rr"}
+	case "tcp_crr", "tcp_cc":
+		words = []string{"crr"}
+	case "tcp_stream", "tcp_maerts", "udp_stream":
+		words = []string{"stream"}
+	}
+	for _, w := range words {
+		if slices.Contains(known, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// editDistance is the optimal string alignment distance (Damerau-Levenshtein without a letter edited twice), where an
+// edit costs 2 and a change of case alone costs 1.
+func editDistance(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	const edit = 2
+	// Three rows of the table are enough: the current one and the two before it.
+	before, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
+	for j := range last {
+		last[j] = j * edit
+	}
+	for i := 1; i <= len(from); i++ {
+		row[0] = i * edit
+		for j := 1; j <= len(to); j++ {
+			row[j] = min(last[j]+edit, row[j-1]+edit, last[j-1]+substitution(from[i-1], to[j-1]))
+			if i > 1 && j > 1 && from[i-1] == to[j-2] && from[i-2] == to[j-1] {
+				row[j] = min(row[j], before[j-2]+edit)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(to)]
+}
+
+// substitution is the cost of replacing one letter by another.
+func substitution(a, b rune) int {
+	switch {
+	case a == b:
+		return 0
+	case unicode.ToLower(a) == unicode.ToLower(b):
+		return 1
+	}
+	return 2
+}
+
+// Suggest gives the hint for an unknown word: the most similar known word, or all known words.
+func Suggest(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
+		return "did you mean " + quote(near) + "?"
+	}
+	return "known: " + strings.Join(known, ", ")
+}

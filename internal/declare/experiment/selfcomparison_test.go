@@ -149,8 +149,10 @@ func TestCompareWithSelfRefuses(t *testing.T) {
 		"a workload that is not there": func(s *experiment.SelfComparison) { s.Lengths[0].Workload = "none" },
 		"a short one that is not":      func(s *experiment.SelfComparison) { s.Lengths[0].Short = "none" },
 		"no length":                    func(s *experiment.SelfComparison) { s.Lengths[0].Durations[0] = 0 },
-		"too many lengths":             func(s *experiment.SelfComparison) { s.Lengths[0].Durations = make([]time.Duration, 17) },
-		"no comparison":                func(s *experiment.SelfComparison) { s.Comparisons = 0 },
+		"too many lengths": func(s *experiment.SelfComparison) {
+			s.Lengths[0].Durations = make([]time.Duration, 17)
+		},
+		"no comparison": func(s *experiment.SelfComparison) { s.Comparisons = 0 },
 	} {
 		self := compareWithSelf(t, selfExample, "plain")
 		change(self.SelfComparison)

@@ -88,7 +88,8 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 // Every key that can be set has a value, and none that cannot.
 func TestEverySettableKeyHasAValue(t *testing.T) {
 	on := true
-	w := experiment.Workload{Protocol: experiment.TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6,
+	w := experiment.Workload{Protocol: experiment.TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1,
+		Connections: 1, Rate: 1e6,
 		Arrivals: experiment.PoissonArrivals,
 		Batch:    1, Direction: experiment.Upload, Socket: experiment.Socket{Wait: experiment.WaitSpin,
 			NoDelay: &on}, Placement: experiment.Placement{Kind: experiment.PlacementFree}}

@@ -97,7 +97,9 @@ func Keys() []Key {
 			About: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
 				"Default: {{DefaultRequests}}.",
 		}),
-		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ ToolCapability) int { return w.Request }, Key{
+		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ ToolCapability) int {
+			return w.Request
+		}, Key{
 			Name: "response", Column: true, within: func(c ToolCapability) Range { return c.Response },
 			About: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
 		}),

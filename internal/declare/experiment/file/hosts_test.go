@@ -179,7 +179,9 @@ func TestRecordedHostsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(e *experiment.Experiment){
-		"too many hosts":    func(e *experiment.Experiment) { e.Hosts = make([]experiment.HostSpec, experiment.MaxHosts+1) },
+		"too many hosts": func(e *experiment.Experiment) {
+			e.Hosts = make([]experiment.HostSpec, experiment.MaxHosts+1)
+		},
 		"a host twice":      func(e *experiment.Experiment) { e.Hosts[0].Name = "a" },
 		"a long text":       func(e *experiment.Experiment) { e.Hosts[2].SSH = strings.Repeat("v", 4097) },
 		"a host of no name": func(e *experiment.Experiment) { e.Hosts[2].Name, e.Arms[0].Client = "x y", "x y" },

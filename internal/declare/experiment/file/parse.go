@@ -1,5 +1,5 @@
-// Package file reads the experiment file, and files of hosts, and says where in the text a mistake is. What may be said,
-// the model's rules decide (package experiment).
+// Package file reads the experiment file, and files of hosts, and says where in the text a mistake is. The rules are
+// the model's (package experiment).
 //
 // It does no I/O: Parse takes the bytes of a file and its name.
 package file
@@ -77,7 +77,8 @@ func (r *reader) comparedArms(f fields) []parsedArm {
 	r.check(f, func(c *experiment.Checker) { experiment.UndeclaredLayers(c, arms) })
 	experiment.DeriveLayers(arms)
 	if d := (&experiment.Experiment{Arms: arms}).Design(); len(d.Layers) > experiment.MaxLayers {
-		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(experiment.MaxLayers))
+		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)),
+			"at most "+strconv.Itoa(experiment.MaxLayers))
 	} else {
 		r.check(f, func(c *experiment.Checker) { experiment.Separable(c, d) })
 	}
@@ -93,7 +94,8 @@ func (r *reader) version(f fields) {
 		return
 	}
 	if r.isScalar(v.value, "nearfar", experiment.Version) && v.value.Value != experiment.Version {
-		r.wrong(v.value, "write nearfar: "+experiment.Version, "unknown version %s of the experiment file", quote(v.value.Value))
+		r.wrong(v.value, "write nearfar: "+experiment.Version, "unknown version %s of the experiment file",
+			quote(v.value.Value))
 	}
 }
 
@@ -123,7 +125,8 @@ func (r *reader) baseline(f fields, arms []parsedArm) string {
 
 // schedule reads how often everything is run. One deployment is what a file has that says nothing.
 func (r *reader) schedule(f fields, arms int) experiment.Schedule {
-	s := experiment.Schedule{Blocks: experiment.DefaultBlocks(arms), BaselineRepeats: experiment.DefaultBaselineRepeats(arms), Retries: experiment.DefaultRetries}
+	s := experiment.Schedule{Blocks: experiment.DefaultBlocks(arms), Retries: experiment.DefaultRetries,
+		BaselineRepeats: experiment.DefaultBaselineRepeats(arms)}
 	v, ok := r.optional(f, "schedule")
 	if !ok {
 		return s

@@ -248,8 +248,9 @@ func TestRecordedPodsAreChecked(t *testing.T) {
 		},
 		"a ping of a Service": func(e *experiment.Experiment) {
 			k(e).Through, k(e).Client.Interface = experiment.ThroughClusterIP, ""
-			e.Workloads[1] = experiment.Workload{Name: "ping", Tool: "ping", Mode: experiment.Ping, Protocol: experiment.ICMP, IP: experiment.IPv4, Request: 64,
-				Duration: time.Second, Interval: 10 * time.Millisecond, Placement: experiment.Placement{Kind: experiment.PlacementSplit}}
+			e.Workloads[1] = experiment.Workload{Name: "ping", Tool: "ping", Mode: experiment.Ping,
+				Protocol: experiment.ICMP, IP: experiment.IPv4, Request: 64, Duration: time.Second,
+				Interval: 10 * time.Millisecond, Placement: experiment.Placement{Kind: experiment.PlacementSplit}}
 		},
 	} {
 		e := good()

@@ -210,9 +210,12 @@ func (f fields) numbers(keys []experiment.NumberKey) {
 	}
 }
 
-// pairs gives the keys and values of a mapping in their order.
+// pairs gives the keys and values of a mapping in their order, and nothing for no mapping.
 func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if !yield(n.Content[i], n.Content[i+1]) {
 				return

@@ -13,7 +13,8 @@ import (
 // default is not wrong by itself.
 func (r *reader) check(f fields, rules func(c *experiment.Checker)) {
 	f.reader = r
-	found := slices.DeleteFunc(experiment.Findings(f, rules), func(one experiment.Finding) bool { return !f.Sound(one.Spot) })
+	unsound := func(one experiment.Finding) bool { return !f.Sound(one.Spot) }
+	found := slices.DeleteFunc(experiment.Findings(f, rules), unsound)
 	for _, inFile := range []bool{true, false} {
 		for _, one := range found {
 			at, there := f.find(one.Path)

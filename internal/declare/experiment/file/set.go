@@ -57,7 +57,8 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 			names = append(names, w.Name)
 		}
 	}
-	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(experiment.SettableKeys(), experiment.FixedKeys(), names))
+	keys := append(experiment.SettableKeys(), experiment.FixedKeys()...)
+	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(keys, names))
 	if !ok {
 		return set, false
 	}
@@ -73,8 +74,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 			r.wrong(v.key, "give the workload another name", "%s: %s is a key of workloads and the name of one", what,
 				quote(key))
 		case named:
-			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key),
-				append(experiment.SettableKeys(), experiment.FixedKeys()...))
+			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key), keys)
 			if ok && len(v.value.Content) == 0 {
 				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty",
 					inner.what)

@@ -78,9 +78,6 @@ func replaceVariables(text []byte, before, after, newBefore, newAfter string) []
 
 // expandAll replaces the variables in all values of a file except those of hosts that the hosts file replaces.
 func (r *reader) expandAll(top *yaml.Node) {
-	if top.Kind != yaml.MappingNode {
-		return
-	}
 	for key, value := range pairs(top) {
 		if key.Value == "hosts" && value.Kind == yaml.MappingNode {
 			var replaced []string
@@ -96,18 +93,16 @@ func (r *reader) expandAll(top *yaml.Node) {
 
 // expandHosts replaces the variables of those hosts whose names are wanted. Join strings are kept out of messages.
 func (r *reader) expandHosts(hosts *yaml.Node, wanted func(name string) bool) {
-	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*experiment.MaxHosts {
+	if len(hosts.Content) > 2*experiment.MaxHosts {
 		return // then they are not read
 	}
 	for name, host := range pairs(hosts) {
 		if !wanted(name.Value) {
 			continue
 		}
-		if host.Kind == yaml.MappingNode {
-			for key, value := range pairs(host) {
-				if key.Value == experiment.HostAgent && value.Kind == yaml.ScalarNode {
-					r.expandSecret(value)
-				}
+		for key, value := range pairs(host) {
+			if key.Value == experiment.HostAgent && value.Kind == yaml.ScalarNode {
+				r.expandSecret(value)
 			}
 		}
 		r.expand(host)
@@ -212,7 +207,8 @@ func (r *reader) variable(n *yaml.Node, name string) (string, bool) {
 	case value == "":
 		r.wrongVariable(n, at, "give it a value", "variable "+name+" is empty")
 	case len(value) > maxValue:
-		r.wrongVariable(n, at, "a value has at most "+experiment.FormatSize(maxValue), "the value of variable "+name+" is too long")
+		r.wrongVariable(n, at, "a value has at most "+experiment.FormatSize(maxValue),
+			"the value of variable "+name+" is too long")
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(c rune) bool { return !unicode.IsPrint(c) }):
 		r.wrongVariable(n, at, "give it plain text", "the value of variable "+name+
 			" holds a character that cannot be printed")

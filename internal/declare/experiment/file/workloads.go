@@ -92,7 +92,8 @@ func (r *reader) window(w *experiment.Workload, f fields) {
 	if len(w.Steps) > 0 {
 		w.Duration = experiment.StepsDuration(w.Steps)
 	}
-	experiment.Quantity(f, "duration", experiment.FormatDuration(experiment.DefaultWindow), experiment.ParseDuration, &w.Duration)
+	usual := experiment.FormatDuration(experiment.DefaultWindow)
+	experiment.Quantity(f, "duration", usual, experiment.ParseDuration, &w.Duration)
 }
 
 // background reads the background of a workload. It gives nil if there is none or if it is wrong.
@@ -186,9 +187,8 @@ func (r *reader) placed(w experiment.Workload, f fields, common *experiment.Plac
 // the same placement in all arms.
 func (r *reader) defaultPlacement(w experiment.Workload) experiment.Placement {
 	switch {
-	case r.known.used:
-		return experiment.Placement{Kind: experiment.PlacementSplit}
-	case w.Mode == experiment.Stream, w.Mode == experiment.Messages, w.Mode == experiment.Load, w.Wait == experiment.WaitSpin:
+	case r.known.used, w.Mode == experiment.Stream, w.Mode == experiment.Messages, w.Mode == experiment.Load,
+		w.Wait == experiment.WaitSpin:
 		return experiment.Placement{Kind: experiment.PlacementSplit}
 	}
 	return experiment.Placement{Kind: experiment.PlacementShared}
@@ -207,7 +207,8 @@ func (r *reader) placement(f fields) *experiment.Placement {
 	if !ok {
 		return nil
 	}
-	return &experiment.Placement{Kind: experiment.PlacementExplicit, Client: r.cpus(inner, "client"), Server: r.cpus(inner, "server")}
+	client, server := r.cpus(inner, "client"), r.cpus(inner, "server")
+	return &experiment.Placement{Kind: experiment.PlacementExplicit, Client: client, Server: server}
 }
 
 // cpus reads a list of CPU numbers.

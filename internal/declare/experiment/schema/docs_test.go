@@ -115,9 +115,14 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 	keys := experiment.KeysOf("experiment")
 	for _, more := range [][]string{
-		experiment.KeysOf("schedule"), experiment.KeysOf("arm"), check.Expectations(), experiment.UnprovedWords(), experiment.KeysOf("host"), experiment.KeysOf("lab"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"), podWords("nodes"), podWords("through"), podWords("networkPolicy"), experiment.ElementKinds(), experiment.KeysOf(experiment.Wire), experiment.KeysOf(experiment.Firewall),
-		experiment.WorkloadKeys(), testTools.Names(), testTools.Modes(""), experiment.PlacementWords(), experiment.KeysOf("step"), {experiment.ConstantArrivals, experiment.PoissonArrivals},
-		{experiment.Upload, experiment.Download, experiment.Both}, {experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin},
+		experiment.KeysOf("schedule"), experiment.KeysOf("arm"), check.Expectations(), experiment.UnprovedWords(),
+		experiment.KeysOf("host"), experiment.KeysOf("lab"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"),
+		podWords("nodes"), podWords("through"), podWords("networkPolicy"), experiment.ElementKinds(),
+		experiment.KeysOf(experiment.Wire), experiment.KeysOf(experiment.Firewall), experiment.WorkloadKeys(),
+		testTools.Names(), testTools.Modes(""), experiment.PlacementWords(), experiment.KeysOf("step"),
+		{experiment.ConstantArrivals, experiment.PoissonArrivals},
+		{experiment.Upload, experiment.Download, experiment.Both},
+		{experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin},
 	} {
 		keys = append(keys, more...)
 	}

@@ -26,15 +26,18 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(page), string(Reference(testTools))); diff != "" {
-		t.Errorf("docs/reference.md is behind the schema; go test ./internal/declare/experiment/schema -run ReferencePage -update "+
-			"(-page +schema):\n%s", diff)
+		t.Errorf("docs/reference.md is behind the schema; "+
+			"go test ./internal/declare/experiment/schema -run ReferencePage -update (-page +schema):\n%s", diff)
 	}
 }
 
 // Every key has a row, and every link a heading to go to.
 func TestReferenceIsWhole(t *testing.T) {
 	page := string(Reference(testTools))
-	for _, keys := range [][]string{experiment.KeysOf("experiment"), experiment.KeysOf("schedule"), experiment.WorkloadKeys(), experiment.KeysOf("lab"), experiment.KeysOf("host"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"), check.Expectations()} {
+	for _, keys := range [][]string{
+		experiment.KeysOf("experiment"), experiment.KeysOf("schedule"), experiment.WorkloadKeys(), experiment.KeysOf("lab"),
+		experiment.KeysOf("host"), experiment.KeysOf("kubernetes"), experiment.KeysOf("pod"), check.Expectations(),
+	} {
 		for _, key := range keys {
 			if !strings.Contains(page, "| `"+key+"` |") {
 				t.Errorf("no row for %s", key)

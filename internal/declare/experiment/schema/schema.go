@@ -1,5 +1,5 @@
-// Package schema makes the JSON Schema of the experiment file, and the page that describes its keys, from the keys of the
-// model and from what the tools declare.
+// Package schema makes the JSON Schema of the experiment file, and the page that describes its keys, from the keys of
+// the model and from what the tools declare.
 package schema
 
 import (
@@ -15,8 +15,8 @@ var schema string
 
 // JSON gives the JSON Schema (draft 2020-12) of the experiment file, for editors. The tools' names, modes and limits
 // in it come from what the tools declare. A schema describes single values; what depends on several values together (a
-// baseline that exists, a mode that the tool has) only the reader checks. Wherever a value is a single one, it can be a text
-// with a variable.
+// baseline that exists, a mode that the tool has) only the reader checks. Wherever a value is a single one, it can be a
+// text with a variable.
 func JSON(tools experiment.Tools) []byte { return withVariables(plainSchema(tools)) }
 
 // plainSchema is the schema of a file without variables.

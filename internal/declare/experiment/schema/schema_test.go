@@ -174,10 +174,12 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		"/$defs/workload/properties/steps/items/properties":     experiment.KeysOf("step"),
 		"/$defs/workload/properties/arrivals/enum":              {experiment.ConstantArrivals, experiment.PoissonArrivals},
 		"/$defs/direction/enum":                                 {experiment.Upload, experiment.Download, experiment.Both},
-		"/$defs/wait/enum":                                      {experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin},
-		"/$defs/workload/properties/tool/enum":                  testTools.Names(),
-		"/$defs/workload/properties/mode/enum":                  testTools.Modes(""),
-		"/$defs/workload/properties/protocol/enum":              testTools.Protocols("", ""),
+		"/$defs/wait/enum": {
+			experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin,
+		},
+		"/$defs/workload/properties/tool/enum":     testTools.Names(),
+		"/$defs/workload/properties/mode/enum":     testTools.Modes(""),
+		"/$defs/workload/properties/protocol/enum": testTools.Protocols("", ""),
 	} {
 		got := wordsAt(t, root, where)
 		slices.Sort(got)

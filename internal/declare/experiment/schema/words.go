@@ -26,11 +26,12 @@ func (t toolWords) at(place string) (text string, known bool) {
 		return t.keys(first, last), true
 	}
 	beside, _ := t.Beside()
-	mode, protocol := func(c experiment.ToolCapability) string { return c.Mode }, func(c experiment.ToolCapability) string { return c.Protocol }
+	mode := func(c experiment.ToolCapability) string { return c.Mode }
+	protocol := func(c experiment.ToolCapability) string { return c.Protocol }
 	say, known := map[string]func() string{
 		"Background":       beside.String,
 		"BitRates":         t.BitRates,
-		"Besides":          func() string { return listed(func(k experiment.Key) bool { return k.Beside && k.Defined }, defined) },
+		"Besides":          func() string { return listed(inBackgrounds, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
 		"DefaultModes":     func() string { return t.defaults(mode, true) },
@@ -45,7 +46,7 @@ func (t toolWords) at(place string) (text string, known bool) {
 		"OnlyIPv4":         t.OnlyIPv4,
 		"Places":           t.Places,
 		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
-		"Settings":         func() string { return listed(func(k experiment.Key) bool { return k.Settable() }, inWorkloads) },
+		"Settings":         func() string { return listed(experiment.Key.Settable, inWorkloads) },
 	}[place]
 	if !known {
 		return "", false
@@ -81,6 +82,8 @@ func (t toolWords) schemaOf(k experiment.Key) string {
 	about := strings.ReplaceAll(k.About, "{{WhoTakes}}", "{{WhoTakes "+k.Name+"}}")
 	return `"description": ` + inJSON(t.filled(about)) + ", " + k.Shape(t.Tools)
 }
+
+func inBackgrounds(k experiment.Key) bool { return k.Beside && k.Defined }
 
 func defined(k experiment.Key) string { return `"$ref": "#/$defs/` + k.Name + `"` }
 
