@@ -59,6 +59,25 @@ type Layer struct {
 	In   string
 	ID   uint32
 	Port int
+	// Ident is the identification of an IPv4 packet. Part says that the packet is a part of a fragmented one.
+	Ident uint16
+	Part  bool
+	// Payload is how many bytes follow the header, and the extension headers of IPv6, by the header's own words; -1 if
+	// it does not say so.
+	Payload int
+}
+
+// A Packet is what Inspect finds in one.
+type Packet struct {
+	// Layers and Hidden are as Decode gives them.
+	Layers []Layer
+	Hidden string
+	// Payload is what follows the last header, as far as it was kept; nil if it is no payload: it is encrypted, or the
+	// contents of a fragment other than the first.
+	Payload []byte
+	// Closed is the tunnel that begins behind the last header if it holds no IP packet that could be read: it is cut, or
+	// carries something else.
+	Closed string
 }
 
 // maxLayers bounds tunnels in tunnels.
@@ -68,26 +87,40 @@ const maxLayers = 4
 // where the contents are encrypted, and at the contents of fragments other than the first. It never fails: a packet
 // that is no IP packet has no layers. hidden is ESP or WireGuard if an encrypted packet follows the last layer.
 func Decode(b []byte) (layers []Layer, hidden string) {
+	p := Inspect(b)
+	return p.Layers, p.Hidden
+}
+
+// Inspect is Decode, and gives what follows the last header.
+func Inspect(b []byte) (p Packet) {
 	in := Layer{In: check.PlainPackets}
-	for len(layers) < maxLayers {
+	for len(p.Layers) < maxLayers {
 		payload, first, ok := in.readIP(b)
 		if !ok {
-			return layers, ""
+			return p
 		}
-		layers = append(layers, in)
+		p.Layers, p.Payload, p.Closed = append(p.Layers, in), nil, ""
 		if !first {
-			return layers, ""
+			return p
+		}
+		if in.Payload >= 0 {
+			payload = payload[:min(len(payload), in.Payload)] // what follows fills the frame
 		}
 		next, inner, carrier := open(in.Protocol, payload)
 		if carrier.In == ESP || carrier.In == WireGuard {
-			return layers, carrier.In
+			p.Hidden = carrier.In
+			return p
+		}
+		p.Payload = payload
+		if carrier.In != check.PlainPackets {
+			p.Closed = carrier.In
 		}
 		if !next {
-			return layers, ""
+			return p
 		}
 		b, in = inner, carrier
 	}
-	return layers, ""
+	return p
 }
 
 // ethernet is the IP packet in an Ethernet frame; false for other frames.
@@ -96,21 +129,21 @@ func ethernet(b []byte) ([]byte, bool) {
 	if len(b) < addresses+2 {
 		return nil, false
 	}
-	b = b[addresses:]
-	for range 3 { // two tags at most
-		if len(b) < 2 {
-			return nil, false
-		}
-		kind := binary.BigEndian.Uint16(b)
-		b = b[2:]
+	return Tagged(binary.BigEndian.Uint16(b[addresses:]), b[addresses+2:])
+}
+
+// Tagged is the IP packet in the contents of a frame of a type of Ethernet, behind two VLAN tags at most; false for
+// other contents.
+func Tagged(kind uint16, b []byte) ([]byte, bool) {
+	for range 3 {
 		switch kind {
 		case etherIPv4, etherIPv6:
 			return b, startsIP(b, kind)
 		case etherVLAN, etherQinQ:
-			if len(b) < 2 {
+			if len(b) < 4 {
 				return nil, false
 			}
-			b = b[2:]
+			kind, b = binary.BigEndian.Uint16(b[2:]), b[4:]
 		default:
 			return nil, false
 		}
@@ -149,7 +182,14 @@ func (l *Layer) readIPv4(b []byte) (payload []byte, first, ok bool) {
 	}
 	l.TTL, l.Protocol = int(b[8]), int(b[9])
 	l.Source, l.Destination = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
-	first = binary.BigEndian.Uint16(b[6:])&0x1fff == 0
+	const moreParts, place = 0x2000, 0x1fff
+	part := binary.BigEndian.Uint16(b[6:]) & (moreParts | place)
+	first = part&place == 0
+	l.Ident, l.Part = binary.BigEndian.Uint16(b[4:]), part != 0
+	l.Payload = int(binary.BigEndian.Uint16(b[2:])) - length // 0 in packets that are cut up later, by the device
+	if l.Payload < 0 {
+		l.Payload = -1
+	}
 	return b[min(length, len(b)):], first, true
 }
 
@@ -161,6 +201,10 @@ func (l *Layer) readIPv6(b []byte) (payload []byte, first, ok bool) {
 	l.TTL, l.Protocol = int(b[7]), int(b[6])
 	l.Source, l.Destination = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
 	first = true
+	l.Payload = int(binary.BigEndian.Uint16(b[4:]))
+	if l.Payload == 0 { // a jumbogram, or nothing
+		l.Payload = -1
+	}
 	for b = b[length:]; ; {
 		var size int
 		switch l.Protocol {
@@ -172,6 +216,7 @@ func (l *Layer) readIPv6(b []byte) (payload []byte, first, ok bool) {
 			size = 8
 			if len(b) >= size {
 				first = first && binary.BigEndian.Uint16(b[2:])&0xfff8 == 0
+				l.Part = l.Part || binary.BigEndian.Uint16(b[2:])&0xfff9 != 0
 			}
 		default:
 			return b, first, true
@@ -182,6 +227,9 @@ func (l *Layer) readIPv6(b []byte) (payload []byte, first, ok bool) {
 		}
 		l.Protocol = int(b[0])
 		b = b[size:]
+		if l.Payload >= 0 {
+			l.Payload = max(0, l.Payload-size)
+		}
 	}
 }
 
