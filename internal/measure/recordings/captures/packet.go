@@ -131,9 +131,6 @@ func decode(ip []byte, whole bool) (packet, reason) {
 			return packet{}, other
 		}
 		read = p.readEcho(found.Payload, l.Payload)
-	case -1:
-	default:
-		return packet{}, other
 	}
 	if !read {
 		return unread()

@@ -137,9 +137,11 @@ func choose(points []survey, only Server) (chosen service, rest []service, err e
 	})
 	chosen = all[0].service
 	for _, c := range all[1:] {
-		mirror := service{c.protocol, c.server, c.client, c.port}
-		if mirror.client == chosen.client && mirror.server == chosen.server && c.protocol == chosen.protocol {
-			continue // the same packets, seen from the other side
+		mirrors := func(of service) bool {
+			return of.protocol == c.protocol && of.client == c.server && of.server == c.client
+		}
+		if mirrors(chosen) || slices.ContainsFunc(rest, mirrors) {
+			continue // most likely the same packets, seen from the other side
 		}
 		rest = append(rest, c.service)
 	}
