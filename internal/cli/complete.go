@@ -126,6 +126,9 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 		words["through"] = fixed(kubeThroughs()...)
 		words["from"] = yamlFiles()
 	}
+	if verb == "import" {
+		words["server"] = cobra.NoFileCompletions
+	}
 	if verb == "baseline" {
 		words["arm"] = armsOfFile
 	}

@@ -17,10 +17,12 @@ import (
 
 // importOptions are the flags of import.
 type importOptions struct {
-	arms []string
-	tool string
-	json bool
-	run  importRunOptions
+	arms   []string
+	points []string
+	server string
+	tool   string
+	json   bool
+	run    importRunOptions
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -38,11 +40,18 @@ order in which the trials ran is not known, so they are not paired; with one tri
 interval. If the arms were measured in turn, use --paired: the first files of all arms are one block, the second files
 the next. The files of a directory are sorted by name, with numbers in numeric order.
 
-Exit codes: 0 all files were read; 1 a file contains no known output, or every trial of the run failed; 2 wrong usage.`,
+With --point the files are captures of packets, pcap or pcapng, each taken at one point of the way, in the order from
+the client to the server. Transactions are matched across the points, plain or in a tunnel, and the time between
+neighbouring points is printed: there and back together, and apart where the points have one clock. Clocks of different
+files need not agree. To give several captures, give each point several times.
+
+Exit codes: 0 all files were read; 1 a file contains no known output, every trial of the run failed, or no transaction
+was seen at every point; 2 wrong usage.`,
 		Example: `  nearfar import --json netperf.txt
   nearfar import --run zones --arm one-set=set.txt --arm across=zones.txt
   nearfar import --run zones --baseline one-set --arm across=results/across/ --arm one-set=results/set/ -f markdown
   nearfar import --run turns --paired --arm near=near/ --arm far=far/
+  nearfar import --point client=a.pcap --point vtep-a=a.pcapng:eth0 --point vtep-b=b.pcapng:eth0 --server 10.0.0.4:5000
   nearfar engine rr 10.0.0.4 -f json | nearfar import --arm near -
   ssh host sockperf ping-pong -i 10.0.0.4 --tcp --full-rtt | nearfar import --arm near -`,
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -53,6 +62,12 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 			}
 			if err := o.checkTogether(cmd); err != nil {
 				return &usageError{err}
+			}
+			if len(o.points) > 0 {
+				if len(files) > 0 {
+					return usagef("%s belongs to no point: write --point NAME=%s", clean.Line(files[0]), clean.Line(files[0]))
+				}
+				return a.importPoints(cmd.Context(), o)
 			}
 			arms, err := parseArms(o.arms)
 			if err != nil {
@@ -76,9 +91,13 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 	f := cmd.Flags()
 	f.StringArrayVar(&o.arms, "arm", nil,
 		"`NAME` of the arm of the FILE arguments, or NAME=FILE; can be repeated. FILE may be a directory")
+	f.StringArrayVar(&o.points, "point", nil, "a capture of packets at one point of the way, as `NAME=FILE[:INTERFACE]`, "+
+		"with ,clock=NAME for points of one clock; can be repeated")
+	f.StringVar(&o.server, "server", "", "with --point: the server whose conversation is meant, as `ADDRESS[:PORT]` "+
+		"(default: the one with the most transactions)")
 	f.StringVar(&o.tool, "tool", "",
 		"the program that printed the output, if it is not recognised: "+strings.Join(tool.Formats(), ", "))
-	f.BoolVar(&o.json, "json", false, "print the trials as JSON")
+	f.BoolVar(&o.json, "json", false, "print the trials or the segments as JSON")
 	f.StringVar(&o.run.Name, "run", "", "make a run directory of this `NAME`, and print its answer")
 	f.StringVar(&o.run.Baseline, "baseline", "",
 		"with --run: the `ARM` that the others are compared with (default: the first)")
@@ -100,6 +119,13 @@ func (o *importOptions) checkTogether(cmd *cobra.Command) error {
 	}
 	if run && o.json {
 		return errors.New("--json prints trials, and --run prints the answer: with --run write -f json")
+	}
+	points := cmd.Flags().Changed("point")
+	if flag := given(cmd.Flags().Changed, "arm", "run", "tool"); points && flag != "" {
+		return fmt.Errorf("--%s is about outputs of programs, and --point about captures: use one of them", flag)
+	}
+	if cmd.Flags().Changed("server") && !points {
+		return errors.New("--server goes with --point")
 	}
 	flag := given(cmd.Flags().Changed, "baseline", "question", "workload", "paired", "out", "format", "output")
 	if flag != "" && !run {

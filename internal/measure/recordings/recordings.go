@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/base/pcapfile"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/measure/tool"
@@ -44,6 +45,9 @@ func (r Reader) read(of Recording) (File, error) {
 	data, err := r.ReadFile(of.File)
 	if err != nil {
 		return File{}, errors.New(clean.Line(err.Error())) // the file's name may contain newlines
+	}
+	if pcapfile.Is(data) {
+		return File{}, fmt.Errorf("%s: this is a capture of packets: write --point NAME=FILE", clean.Line(of.File))
 	}
 	found, err := tool.Import(data, r.Tool)
 	if err != nil {
