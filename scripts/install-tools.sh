@@ -39,14 +39,14 @@ programs() {
 		echo "python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
-		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
+		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
 		echo "python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
-		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
+		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
 		;;
 	esac
 }
@@ -69,7 +69,7 @@ names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
-		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap"
+		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"

@@ -118,10 +118,10 @@ func (a *app) printSegments(r *captures.Report) error {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", orDash(p.Point), orDash(p.Clock), p.Own, p.Exchanges,
 			carriedText(p.Carried), microseconds(&p.Turnaround.P50), microseconds(p.Turnaround.P99))
 	}
-	fmt.Fprintln(table, "\t\t\t\t\t\t")
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintln(a.stdout)
 	table = tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SEGMENT\tBOTH WAYS P50\tINTERVAL\tP99\tTHERE P50\tINTERVAL\tBACK P50\tINTERVAL")
 	for _, s := range r.Segments {

@@ -30,7 +30,8 @@ func NewWriter(w io.Writer, application, comment string) (*Writer, error) {
 	return out, out.finish(b)
 }
 
-// AddInterface describes an interface: its name, link type and snaplen. It gives the number for Write.
+// AddInterface describes an interface: its name, link type and snaplen. It gives the number for Write. libpcap reads
+// files whose interfaces all have one link type, and libpcap 1.10 does not if there are two of type Raw.
 func (w *Writer) AddInterface(i Interface) (int, error) {
 	if w.interfaces == MaxInterfaces {
 		return 0, fmt.Errorf("more than %d interfaces", MaxInterfaces)

@@ -199,8 +199,10 @@ func (r *Report) notes() {
 		if len(p.Unmatched) > 0 {
 			note("%s: not used: %s", p.Point, reasonsText(p.Unmatched))
 		}
-		if len(p.Unreadable) > 0 {
-			note("%s: packets that cannot be used: %s", p.Point, reasonsText(p.Unreadable))
+		unreadable := maps.Clone(p.Unreadable)
+		delete(unreadable, other) // they were not meant
+		if len(unreadable) > 0 {
+			note("%s: packets that cannot be used: %s", p.Point, reasonsText(unreadable))
 		}
 	}
 	for _, s := range r.Segments {
