@@ -125,6 +125,8 @@ func exceptions() []exception {
 		{"docs/agent.md", "nearfar agent ", "internal/onhost/agentcli/join_linux_test.go TestJoin", "it waits for a run"},
 		{"docs/agent.md", "export WIN_JOIN=", "", "it needs the join string of an agent on another machine"},
 		{"docs/baseline.md", "nearfar baseline ", "internal/e2e/baseline_test.go TestBaselineOfALab", "it takes minutes"},
+		{"docs/captures.md", "tcpdump ", "internal/measure/recordings/captures/live_linux_test.go TestLive",
+			"it captures until it is stopped"},
 		{"docs/check.md", "nearfar check ", "internal/e2e/check_test.go TestCheckBySSH", machines},
 		{"docs/cloud-test.md", "export ", "internal/e2e/cloudtest_test.go TestCloudTest", clouds},
 		{"docs/experiment-file.md", "nearfar run --hosts ", "", machines},

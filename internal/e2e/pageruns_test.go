@@ -61,6 +61,7 @@ func pageRuns() map[string]func(*pageRun) {
 		"docs/blocks.md":             runBlocks,
 		"docs/compare.md":            runCompare,
 		"docs/engine.md":             runEngine,
+		"docs/captures.md":           runCaptures,
 		"docs/export.md":             runExport,
 		"docs/first-run.md":          runFirstRun,
 		"docs/history.md":            runHistory,
@@ -200,6 +201,13 @@ func runImport(r *pageRun) {
 	r.record("internal/measure/tool/testdata/iperf3/3.12/tcp.json", "iperf3.json")
 	r.record("labs/zones/published/across-zones.txt", "session.txt", "zones.txt")
 	r.record("labs/zones/published/availability-set.txt", "set.txt")
+	r.all()
+}
+
+func runCaptures(r *pageRun) {
+	for _, name := range []string{"client.pcap", "a-before.pcap", "a-behind.pcap", "b.pcapng"} {
+		r.record("internal/measure/recordings/captures/testdata/vtep/"+name, name)
+	}
 	r.all()
 }
 
