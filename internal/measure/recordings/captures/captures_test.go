@@ -249,20 +249,20 @@ func TestLost(t *testing.T) {
 	const wait = 200_000_000
 	for i := range 2000 {
 		behind := i % 4
-		switch {
-		case i%50 == 10: // the request
+		switch i % 50 {
+		case 10: // the request
 			w.carry(packetOf(false, 2*i+1), false, behind)
 			w.now += wait
 			w.exchange(packetOf(false, 2*i+2), packetOf(true, i+1))
 			w.true = w.true[:len(w.true)-1]
 			lost++
-		case i%50 == 20: // the reply
+		case 20: // the reply
 			w.carry(packetOf(false, 2*i+1), false, -1)
 			w.carry(packetOf(true, 2*i+1), true, behind)
 			w.now += wait
 			w.carry(packetOf(true, 2*i+2), true, -1)
 			lost++
-		case i%50 == 30: // nothing, but the client thinks so
+		case 30: // nothing, but the client thinks so
 			w.exchange(packetOf(false, 2*i+1), packetOf(true, 2*i+1))
 			w.carry(packetOf(false, 2*i+2), false, -1)
 			w.true = w.true[:len(w.true)-1]
