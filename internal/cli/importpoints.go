@@ -26,8 +26,7 @@ func (a *app) importPoints(ctx context.Context, o importOptions) error {
 		return &usageError{err}
 	}
 	report, err := captures.Read(ctx, captures.Options{
-		Points: points, Server: server,
-		Open: func(path string) (io.ReadCloser, error) { return os.Open(path) },
+		Points: points, Server: server, Open: openCapture,
 	})
 	if err != nil {
 		return errors.New(clean.Line(err.Error())) // names of interfaces come from the files
@@ -36,6 +35,20 @@ func (a *app) importPoints(ctx context.Context, o importOptions) error {
 		return a.writeJSON(report)
 	}
 	return a.printSegments(report)
+}
+
+// openCapture opens a file that can be read twice. Others, such as pipes, could also wait for ever.
+func openCapture(path string) (io.ReadCloser, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: name each file, with a point", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file: captures are read twice", path)
+	}
+	return os.Open(path)
 }
 
 // parsePoints reads the --point flags. A point that is given several times has a file of each capture.

@@ -608,6 +608,24 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestBackwards: a clock that is set back between a request and its reply makes no time below 0.
+func TestBackwards(t *testing.T) {
+	w := newWay(plain, plain)
+	w.tcpExchanges(60, client4, server4)
+	for i := range w.points[1].packets {
+		if p := &w.points[1].packets[i]; i > 20 {
+			p.time -= 1_000_000_000
+		}
+	}
+	if request := w.points[1].packets[20].data; binary.BigEndian.Uint16(request[14+22:]) != serverPort {
+		t.Fatal("the packet before the clock was set is no request")
+	}
+	r, err := w.read(t, nanoNg)
+	if err != nil || r.Points[1].Unmatched[Backwards] != 1 || r.Points[0].Unmatched[Elsewhere] != 1 || r.Matched != 59 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 // TestFragments: parts of packets are no packets.
 func TestFragments(t *testing.T) {
 	packet := ip(client4, server4, 17, 5, udp(clientPort, serverPort, make([]byte, 64)))
@@ -674,7 +692,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%+v", r)
 		}
 		for _, p := range r.Points {
-			if p.Own > p.Packets || r.Matched > p.Exchanges || p.Exchanges*2 > p.Own {
+			if p.Own > p.Packets || r.Matched > p.Exchanges || p.Exchanges*2 > p.Own || p.Turnaround.P50 < 0 {
 				t.Fatalf("%+v", p)
 			}
 		}

@@ -14,6 +14,8 @@ const (
 	OtherCopy reason = "other-copy"
 	// Elsewhere: the exchange was not seen at every point.
 	Elsewhere reason = "not-at-every-point"
+	// Backwards: the reply has an earlier time than the request, since the clock was set meanwhile.
+	Backwards reason = "backwards"
 	// TooMany: beyond the most exchanges that are kept.
 	TooMany reason = "too-many"
 )
@@ -83,6 +85,10 @@ func (f *finder) found(k key, e exchange) {
 	if before, twice := f.exchanges[k]; twice {
 		before.repeated = true
 		f.exchanges[k] = before
+		return
+	}
+	if e.reply.time < e.request.time {
+		f.unmatched[Backwards]++
 		return
 	}
 	if len(f.exchanges) == maxExchanges {
