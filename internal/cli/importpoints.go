@@ -28,6 +28,9 @@ func (a *app) importPoints(ctx context.Context, o importOptions) error {
 	report, err := captures.Read(ctx, captures.Options{
 		Points: points, Server: server, Open: openCapture,
 	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return errors.New(clean.Line(err.Error())) // names of interfaces come from the files
 	}

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/base/pcapfile"
 )
 
 // recordedPoints are the flags for captures that tcpdump and dumpcap recorded.
@@ -101,6 +105,46 @@ func TestImportCaptureAsOutput(t *testing.T) {
 		if code != exitFailed || !strings.Contains(stderr, "this is a capture of packets: write --point NAME=FILE") {
 			t.Errorf("exit %d, %s", code, stderr)
 		}
+	}
+}
+
+// TestImportPointHostile: the names of interfaces come from the file, and reach the terminal without its control codes.
+func TestImportPointHostile(t *testing.T) {
+	folder, _ := recordedPoints(t)
+	data, err := os.ReadFile(filepath.Join(folder, "a-before.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	w, err := pcapfile.NewWriter(&file, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"\x1b[31mred", "two\nlines"} {
+		if _, err := w.AddInterface(pcapfile.Interface{Name: name, Link: pcapfile.Ethernet}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pcapfile.All("a", bytes.NewReader(data), func(p pcapfile.Packet) error {
+		return errors.Join(w.Write(0, p.Time, p.Length, p.Data, ""), w.Write(1, p.Time+1, p.Length, p.Data, ""))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.pcapng")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range []string{"a=" + path, "a=" + path + ":nothing"} {
+		code, _, stderr := runImport("", "--point", point)
+		if code != exitFailed || !strings.Contains(stderr, "red") || strings.Contains(stderr, "\x1b") ||
+			strings.Count(stderr, "\n") != 1 {
+			t.Errorf("exit %d, %q", code, stderr)
+		}
+	}
+	// By its number each one can be named.
+	if code, stdout, stderr := runImport("", "--point", "a="+path+":1"); code != exitDone ||
+		!strings.Contains(stdout, "120 transactions") {
+		t.Errorf("exit %d, %s %s", code, stdout, stderr)
 	}
 }
 

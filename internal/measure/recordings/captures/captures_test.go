@@ -2,6 +2,7 @@ package captures
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -624,6 +625,29 @@ func TestBackwards(t *testing.T) {
 	if err != nil || r.Points[1].Unmatched[Backwards] != 1 || r.Points[0].Unmatched[Elsewhere] != 1 || r.Matched != 59 {
 		t.Errorf("%+v %v", r, err)
 	}
+}
+
+// TestInterrupted: reading ends with its context, also in a block that never ends.
+func TestInterrupted(t *testing.T) {
+	head := nanoNg.write(t, nil, pcapfile.Ethernet)
+	head = append(head, 0xad, 0x0b, 0, 0, 0xfc, 0xff, 0xff, 0xff) // a block of 4 GiB
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	endless := io.MultiReader(bytes.NewReader(head), endlessZeros{cancel})
+	_, err := Read(ctx, Options{Points: []Point{{Name: "a", Files: []File{{Path: "a"}}}},
+		Open: func(string) (io.ReadCloser, error) { return io.NopCloser(endless), nil }})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// endlessZeros gives zeros, and interrupts who reads them.
+type endlessZeros struct{ interrupt func() }
+
+func (z endlessZeros) Read(b []byte) (int, error) {
+	z.interrupt()
+	clear(b)
+	return len(b), nil
 }
 
 // TestFragments: parts of packets are no packets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,6 +26,19 @@ type seen struct {
 	finder     *finder
 }
 
+// interruptible ends with its context, also inside a block that is as long as a disk.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r interruptible) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
 // each reads the packets of a file's interface. unread gets the reasons of packets that cannot be used.
 func (o Options) each(
 	ctx context.Context, f File, use func(p packet, label string, raw pcapfile.Packet), unread func(reason),
@@ -34,11 +48,7 @@ func (o Options) each(
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	count := 0
-	return pcapfile.All(f.Path, file, func(raw pcapfile.Packet) error {
-		if count++; count%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	return pcapfile.All(f.Path, interruptible{ctx, file}, func(raw pcapfile.Packet) error {
 		if !known(raw.Interface.Link) {
 			if f.Interface == "" || f.names(raw.Interface, "") {
 				return &pcapfile.Error{File: f.Path, Offset: raw.Offset, Problem: fmt.Sprintf(
