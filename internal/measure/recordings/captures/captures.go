@@ -137,6 +137,29 @@ func (o Options) capture(ctx context.Context, index int, of service, clocks []st
 	return t, points, nil
 }
 
+// leastDistinct is how many exchanges that differ there must be between two that look the same.
+const leastDistinct = 1024
+
+// sameOrder says whether the points saw the same datagrams in the same order, so that those that look the same are told
+// apart by their turn. If a point had missed the first of them and another one the last, the exchanges at both ends would
+// differ, unless all of them look alike, or so many were missed that the numbers of IP begin anew just there.
+func sameOrder(points []*seen) bool {
+	for _, p := range points {
+		f := p.finder
+		if f.order != points[0].finder.order || f.unmatched[Backwards] > 0 { // what is left out has no turn
+			return false
+		}
+		distinct := f.order.count
+		for _, more := range f.turns {
+			distinct -= int(more)
+		}
+		if distinct < leastDistinct {
+			return false
+		}
+	}
+	return true
+}
+
 // match gives the exchanges that were seen once at every point, in the order of the first point, and counts the others
 // of each point by reason.
 func match(points []*seen) []key {
@@ -149,6 +172,7 @@ func match(points []*seen) []key {
 	}
 	requests.sort()
 	replies.sort()
+	ordered := sameOrder(points)
 	why := func(k key) reason {
 		first := points[0].finder.exchanges[k]
 		for _, p := range points {
@@ -156,7 +180,7 @@ func match(points []*seen) []key {
 			switch {
 			case !found:
 				return Elsewhere
-			case e.repeated:
+			case e.repeated, p.finder.turns[k.first()] > 0 && !ordered:
 				return Repeated
 			case !e.request.sameAs(first.request) || !e.reply.sameAs(first.reply):
 				return OtherCopy
@@ -184,7 +208,7 @@ func match(points []*seen) []key {
 	at := points[0].finder.exchanges
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(at[a].request.time, at[b].request.time), cmp.Compare(a.port, b.port),
-			cmp.Compare(a.request, b.request), cmp.Compare(a.reply, b.reply))
+			cmp.Compare(a.request, b.request), cmp.Compare(a.reply, b.reply), cmp.Compare(a.turn, b.turn))
 	})
 	return keys
 }

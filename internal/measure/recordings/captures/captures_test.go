@@ -408,6 +408,31 @@ func TestDatagrams(t *testing.T) {
 	withIdent.judge(t, r, 0.1e-6)
 }
 
+// TestNumbersBeginAnew: datagrams without a number, as those of netperf, look the same after 65,536, when the numbers of
+// IP begin anew. If the points saw the same ones in the same order, all are matched. If not, only those are that look
+// like no other.
+func TestNumbersBeginAnew(t *testing.T) {
+	const n = 70_000
+	w := newWay(plain, geneve)
+	for i := range n {
+		w.exchange(ip(client4, server4, 17, uint16(i), udp(clientPort, serverPort, []byte("ping"))),
+			ip(server4, client4, 17, uint16(7*i), udp(serverPort, clientPort, []byte("pong"))))
+	}
+	r, err := w.read(t, nanoNg)
+	if err != nil || r.Matched != n {
+		t.Fatal(r, err)
+	}
+	w.judge(t, r, 0.1e-6)
+	// The second point misses the first exchange.
+	w.points[1].packets = w.points[1].packets[2:]
+	r, err = w.read(t, nanoNg)
+	if err != nil || r.Matched != 65_536-(n-65_536) {
+		t.Fatal(r, err)
+	}
+	w.true = w.true[n-65_536 : 65_536]
+	w.judge(t, r, 0.1e-6)
+}
+
 // TestUnderWay: with several datagrams under way, and some lost, a reply belongs to the request whose number it has.
 func TestUnderWay(t *testing.T) {
 	w := newWay(plain, vxlan(4789), vxlan(4789), plain)

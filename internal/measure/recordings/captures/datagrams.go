@@ -78,8 +78,7 @@ func (f *finder) answer(p packet, port uint16) {
 	r := a.pending[i]
 	a.pending = slices.Delete(a.pending, i, i+1)
 	f.pending--
-	a.last = key{port, r.key, p.key}
-	f.found(a.last, exchange{
+	a.last = f.keepNext(key{port: port, request: r.key, reply: p.key}, exchange{
 		request: r.seen, reply: sight{time: p.time, ident: p.ident, length: int32(p.length)}, repeated: r.repeated,
 	})
 }

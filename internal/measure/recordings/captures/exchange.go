@@ -25,6 +25,14 @@ const (
 type key struct {
 	port           uint16 // the client's
 	request, reply uint64
+	// turn counts exchanges of datagrams that look the same, from 0.
+	turn uint32
+}
+
+// first is the key of the first exchange that looks the same.
+func (k key) first() key {
+	k.turn = 0
+	return k
 }
 
 // A sight is a packet at a point.
@@ -53,13 +61,32 @@ type finder struct {
 	tcp       map[uint16]*stream
 	datagrams map[uint16]*asked
 	pending   int // requests in datagrams
+	// turns has the largest turn of exchanges that look the same. order is the number of all exchanges of datagrams, and a
+	// hash of what they look like, one after the other.
+	turns map[key]uint32
+	order order
 	// spans are retransmitted bytes of requests and replies.
 	requests, replies spans
 }
 
+// An order is what came one after the other.
+type order struct {
+	count int
+	hash  uint64
+}
+
+// next takes the next exchange.
+func (o *order) next(k key) {
+	const prime = 1099511628211
+	o.count++
+	for _, n := range []uint64{uint64(k.port), k.request, k.reply} {
+		o.hash = (o.hash ^ n) * prime
+	}
+}
+
 func newFinder() *finder {
 	return &finder{
-		exchanges: map[key]exchange{}, unmatched: map[reason]int{}, tcp: map[uint16]*stream{},
+		turns: map[key]uint32{}, exchanges: map[key]exchange{}, unmatched: map[reason]int{}, tcp: map[uint16]*stream{},
 		datagrams: map[uint16]*asked{}, requests: spans{of: map[uint16][]span{}}, replies: spans{of: map[uint16][]span{}},
 	}
 }
@@ -80,15 +107,15 @@ func (f *finder) add(p packet, toServer bool) {
 	}
 }
 
-// found keeps an exchange.
-func (f *finder) found(k key, e exchange) {
+// keep keeps an exchange.
+func (f *finder) keep(k key, e exchange) {
+	if e.reply.time < e.request.time {
+		f.unmatched[Backwards]++
+		return
+	}
 	if before, twice := f.exchanges[k]; twice {
 		before.repeated = true
 		f.exchanges[k] = before
-		return
-	}
-	if e.reply.time < e.request.time {
-		f.unmatched[Backwards]++
 		return
 	}
 	if len(f.exchanges) == maxExchanges {
@@ -96,6 +123,17 @@ func (f *finder) found(k key, e exchange) {
 		return
 	}
 	f.exchanges[k] = e
+}
+
+// keepNext keeps an exchange of datagrams, which may look like an earlier one. It gives the exchange's key.
+func (f *finder) keepNext(k key, e exchange) key {
+	f.order.next(k)
+	if _, again := f.exchanges[k]; again {
+		f.turns[k]++
+		k.turn = f.turns[k]
+	}
+	f.keep(k, e)
+	return k
 }
 
 // finish counts what is left.

@@ -70,7 +70,7 @@ func (f *finder) addTCP(p packet, port uint16, toServer bool) {
 		f.unmatched[Overlapping]++
 		return
 	}
-	f.found(key{port, uint64(s.end), uint64(p.seq)}, exchange{request: s.request, reply: seen})
+	f.keep(key{port: port, request: uint64(s.end), reply: uint64(p.seq)}, exchange{request: s.request, reply: seen})
 }
 
 // A span is numbers of bytes from first to last, both included; first <= last.
