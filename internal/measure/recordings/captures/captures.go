@@ -140,9 +140,21 @@ func (o Options) capture(ctx context.Context, index int, of service, clocks []st
 // leastDistinct is how many exchanges that differ there must be between two that look the same.
 const leastDistinct = 1024
 
+// anchored says whether the first exchange of datagrams is the same at all points, and the last. The identification of
+// IP then tells requests apart whose contents are the same. Otherwise it may not: it begins anew after 65,536 packets,
+// and a point could have seen those before and another one those after.
+func anchored(points []*seen) bool {
+	o := points[0].finder.order
+	for _, p := range points {
+		if of := p.finder.order; of.first != o.first || of.last != o.last {
+			return false
+		}
+	}
+	return true
+}
+
 // sameOrder says whether the points saw the same datagrams in the same order, so that those that look the same are told
-// apart by their turn. If a point had missed the first of them and another one the last, the exchanges at both ends would
-// differ, unless all of them look alike, or so many were missed that the numbers of IP begin anew just there.
+// apart by their turn.
 func sameOrder(points []*seen) bool {
 	for _, p := range points {
 		f := p.finder
@@ -172,7 +184,7 @@ func match(points []*seen) []key {
 	}
 	requests.sort()
 	replies.sort()
-	ordered := sameOrder(points)
+	anchored, ordered := anchored(points), sameOrder(points)
 	why := func(k key) reason {
 		first := points[0].finder.exchanges[k]
 		for _, p := range points {
@@ -180,7 +192,7 @@ func match(points []*seen) []key {
 			switch {
 			case !found:
 				return Elsewhere
-			case e.repeated, p.finder.turns[k.first()] > 0 && !ordered:
+			case e.repeated, p.finder.alike[e.contents] && !anchored, p.finder.turns[k.first()] > 0 && !ordered:
 				return Repeated
 			case !e.request.sameAs(first.request) || !e.reply.sameAs(first.reply):
 				return OtherCopy

@@ -11,6 +11,7 @@ type asked struct {
 // waiting is a request in a datagram.
 type waiting struct {
 	key      uint64
+	contents uint64
 	marks    [3]uint64
 	seen     sight
 	repeated bool
@@ -43,7 +44,7 @@ func (f *finder) ask(p packet, port uint16) {
 		f.pending--
 	}
 	a.pending = append(a.pending, waiting{
-		key: p.key, marks: p.marks, seen: sight{time: p.time, ident: p.ident, length: int32(p.length)},
+		key: p.key, contents: p.contents + uint64(port), marks: p.marks, seen: sight{time: p.time, ident: p.ident, length: int32(p.length)},
 	})
 	f.pending++
 }
@@ -80,6 +81,7 @@ func (f *finder) answer(p packet, port uint16) {
 	f.pending--
 	a.last = f.keepNext(key{port: port, request: r.key, reply: p.key}, exchange{
 		request: r.seen, reply: sight{time: p.time, ident: p.ident, length: int32(p.length)}, repeated: r.repeated,
+		contents: r.contents,
 	})
 }
 

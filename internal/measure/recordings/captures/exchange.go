@@ -52,6 +52,7 @@ func (s sight) sameAs(o sight) bool {
 type exchange struct {
 	request, reply sight
 	repeated       bool
+	contents       uint64 // of the request and its port, if it is a datagram
 }
 
 // A finder finds exchanges of one service in the packets of a point.
@@ -65,20 +66,27 @@ type finder struct {
 	// hash of what they look like, one after the other.
 	turns map[key]uint32
 	order order
+	// alike says of the contents of requests in datagrams whether several had them: nothing but the identification of IP
+	// tells these apart.
+	alike map[uint64]bool
 	// spans are retransmitted bytes of requests and replies.
 	requests, replies spans
 }
 
 // An order is what came one after the other.
 type order struct {
-	count int
-	hash  uint64
+	count       int
+	hash        uint64
+	first, last key
 }
 
 // next takes the next exchange.
 func (o *order) next(k key) {
 	const prime = 1099511628211
-	o.count++
+	if o.count++; o.count == 1 {
+		o.first = k
+	}
+	o.last = k
 	for _, n := range []uint64{uint64(k.port), k.request, k.reply} {
 		o.hash = (o.hash ^ n) * prime
 	}
@@ -86,7 +94,7 @@ func (o *order) next(k key) {
 
 func newFinder() *finder {
 	return &finder{
-		turns: map[key]uint32{}, exchanges: map[key]exchange{}, unmatched: map[reason]int{}, tcp: map[uint16]*stream{},
+		turns: map[key]uint32{}, alike: map[uint64]bool{}, exchanges: map[key]exchange{}, unmatched: map[reason]int{}, tcp: map[uint16]*stream{},
 		datagrams: map[uint16]*asked{}, requests: spans{of: map[uint16][]span{}}, replies: spans{of: map[uint16][]span{}},
 	}
 }
@@ -128,6 +136,9 @@ func (f *finder) keep(k key, e exchange) {
 // keepNext keeps an exchange of datagrams, which may look like an earlier one. It gives the exchange's key.
 func (f *finder) keepNext(k key, e exchange) key {
 	f.order.next(k)
+	if _, before := f.alike[e.contents]; before || len(f.alike) < maxExchanges {
+		f.alike[e.contents] = before
+	}
 	if _, again := f.exchanges[k]; again {
 		f.turns[k]++
 		k.turn = f.turns[k]

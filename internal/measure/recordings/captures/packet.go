@@ -52,8 +52,8 @@ type packet struct {
 	seq, ack uint32
 	syn      bool
 	// of datagrams: the first bytes of the contents as numbers, and a hash of all that tells the datagram from others
-	marks [3]uint64
-	key   uint64
+	marks         [3]uint64
+	contents, key uint64 // contents is without the identification of IP
 	// of ICMP
 	request bool
 	// carried says in what the packet was found.
@@ -207,7 +207,8 @@ func (p *packet) readEcho(b []byte, length int) bool {
 	}
 	sequence := uint64(binary.BigEndian.Uint16(b[6:]))
 	p.marks = [3]uint64{sequence, sequence, sequence}
-	p.key ^= (sequence + 1) * 0x9e3779b97f4a7c15
+	number := (sequence + 1) * 0x9e3779b97f4a7c15
+	p.contents, p.key = p.contents^number, p.key^number
 	return true
 }
 
@@ -222,10 +223,12 @@ func (p *packet) identify(contents []byte) bool {
 	p.marks = [3]uint64{
 		binary.BigEndian.Uint64(whole[:]), binary.BigEndian.Uint64(whole[8:]), binary.BigEndian.Uint64(whole[16:]),
 	}
-	binary.BigEndian.PutUint16(whole[prefix:], p.ident)
-	binary.BigEndian.PutUint16(whole[prefix+2:], uint16(p.length))
+	binary.BigEndian.PutUint16(whole[prefix:], uint16(p.length))
 	hash := fnv.New64a()
-	hash.Write(whole[:])
+	hash.Write(whole[:prefix+2])
+	p.contents = hash.Sum64()
+	binary.BigEndian.PutUint16(whole[prefix+2:], p.ident)
+	hash.Write(whole[prefix+2:])
 	p.key = hash.Sum64()
 	return true
 }
