@@ -1,0 +1,74 @@
+package inside
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// The bounds of options.
+const (
+	// maxOptions is how many bytes the options have at most.
+	maxOptions = 64 << 10
+	// maxServers is how many addresses a server has at most.
+	maxServers = 16
+	// longest is the longest time of a trial that is watched.
+	longest = 25 * time.Hour
+)
+
+// Options say what a watcher of a machine looks for. It gets them as JSON on its standard input.
+type Options struct {
+	// Side says whose machine it is: both, client or server.
+	Side string `json:"side"`
+	// Protocol is udp, tcp or icmp.
+	Protocol string `json:"protocol"`
+	// Servers are the addresses of the server: where it listens, and where the client sends to.
+	Servers []netip.Addr `json:"servers"`
+	// Port is the server's port of the data; 0 for icmp.
+	Port uint16 `json:"port"`
+	// Trips is how many round trips are wanted; they are spread over the window.
+	Trips int `json:"trips"`
+	// Warmup is how long the client runs before its window, Duration how long the window is, in nanoseconds.
+	Warmup   time.Duration `json:"warmup_ns"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// DecodeOptions reads options, and refuses those that Check does not accept.
+func DecodeOptions(data []byte) (Options, error) {
+	if len(data) > maxOptions {
+		return Options{}, fmt.Errorf("%d bytes of options, at most %d", len(data), maxOptions)
+	}
+	var o Options
+	if err := json.Unmarshal(data, &o); err != nil {
+		return Options{}, err
+	}
+	return o, o.Check()
+}
+
+// Check says what is wrong with the options.
+func (o Options) Check() error {
+	switch {
+	case !slices.Contains([]string{Both, Client, Server}, o.Side):
+		return fmt.Errorf("unknown side %.40q", o.Side)
+	case !slices.Contains([]string{"udp", "tcp", "icmp"}, o.Protocol):
+		return fmt.Errorf("unknown protocol %.40q", o.Protocol)
+	case len(o.Servers) == 0 || len(o.Servers) > maxServers:
+		return fmt.Errorf("%d addresses of the server, of 1 to %d", len(o.Servers), maxServers)
+	case (o.Port == 0) != (o.Protocol == "icmp"):
+		return fmt.Errorf("port %d for %s", o.Port, o.Protocol)
+	case o.Trips < 1 || o.Trips > MaxTrips:
+		return fmt.Errorf("%d round trips, of 1 to %d", o.Trips, MaxTrips)
+	case o.Warmup < 0 || o.Warmup > longest:
+		return fmt.Errorf("a warm-up of %v, of 0 to %v", o.Warmup, longest)
+	case o.Duration <= 0 || o.Duration > longest:
+		return fmt.Errorf("a window of %v, of more than 0 to %v", o.Duration, longest)
+	}
+	for _, a := range o.Servers {
+		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
+			return fmt.Errorf("%v is no address of a server", a)
+		}
+	}
+	return nil
+}
