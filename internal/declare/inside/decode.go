@@ -68,13 +68,16 @@ func (r *Recording) check() error {
 	return nil
 }
 
+// isName says that a text can be the name of a place or a device.
+func isName(text string) bool { return text != "" && len(text) <= maxName && clean.Line(text) == text }
+
 func (p Path) check() error {
 	if len(p.Steps) == 0 || len(p.Steps) > MaxSteps {
 		return fmt.Errorf("%d steps, of 1 to %d", len(p.Steps), MaxSteps)
 	}
 	for _, s := range p.Steps {
 		for _, name := range []string{s.Place, s.Device, s.DeviceKind} {
-			if len(name) > maxName || clean.Line(name) != name {
+			if name != "" && !isName(name) {
 				return fmt.Errorf("%.40q is no name", name)
 			}
 		}

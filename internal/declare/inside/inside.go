@@ -5,8 +5,20 @@
 // has comes from a host, and is checked by Decode.
 package inside
 
+import (
+	"strings"
+
+	"nearfar/internal/base/clean"
+)
+
 // Version is the version of the format. A reader refuses others.
 const Version = 1
+
+// Verb is the verb on hosts that watches a trial. It writes Watching to its standard error when it does.
+const (
+	Verb     = "inside-watch"
+	Watching = "watching"
+)
 
 // A Recording is what one machine saw of a trial. A machine can have both sides of the trial: then its trips are whole
 // round trips. Else they are what happened on this machine, and all times of a trip are by its one clock.
@@ -28,6 +40,15 @@ type Recording struct {
 	// Paths are the ways that round trips took, the most frequent one first. Trips of one path passed the same elements
 	// in the same order.
 	Paths []Path `json:"paths"`
+}
+
+// Unknown is the record of a machine that could not be watched.
+func Unknown(side string, why error) *Recording {
+	problem := clean.Line(why.Error())
+	if len(problem) > maxProblem {
+		problem = strings.ToValidUTF8(problem[:maxProblem], "")
+	}
+	return &Recording{Version: Version, Side: side, Problem: problem, Paths: []Path{}}
 }
 
 // The sides of which a machine is.
@@ -102,13 +123,15 @@ const (
 	Program Kind = "program"
 	// Answer is from the last reception to the queue of the reply, for a server inside the kernel.
 	Answer Kind = "answer"
+	// Resend is the time after which the sender sent the packet again (TCP), because it had no answer.
+	Resend Kind = "resend"
 )
 
 // Kinds lists the kinds of steps.
 func Kinds() []Kind {
 	return []Kind{
 		Send, Queue, Device, Wire, Encapsulate, Softirq, Bridge, Forward, Decapsulate, Deliver, Wake, RunQueue, Read,
-		Return, Program, Answer,
+		Return, Program, Answer, Resend,
 	}
 }
 

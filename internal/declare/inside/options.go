@@ -2,6 +2,7 @@ package inside
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,8 +11,10 @@ import (
 
 // The bounds of options.
 const (
-	// maxOptions is how many bytes the options have at most.
-	maxOptions = 64 << 10
+	// MaxOptions is how many bytes the options have at most.
+	MaxOptions = 64 << 10
+	// maxPlaces is how many named places there are at most.
+	maxPlaces = 256
 	// maxServers is how many addresses a server has at most.
 	maxServers = 16
 	// longest is the longest time of a trial that is watched.
@@ -28,6 +31,8 @@ type Options struct {
 	Servers []netip.Addr `json:"servers"`
 	// Port is the server's port of the data; 0 for icmp.
 	Port uint16 `json:"port"`
+	// Places are the names of network namespaces that are known.
+	Places []Place `json:"places,omitempty"`
 	// Trips is how many round trips are wanted; they are spread over the window.
 	Trips int `json:"trips"`
 	// Warmup is how long the client runs before its window, Duration how long the window is, in nanoseconds.
@@ -35,10 +40,17 @@ type Options struct {
 	Duration time.Duration `json:"duration_ns"`
 }
 
+// A Place is a network namespace of the machine, with its name.
+type Place struct {
+	// Namespace is the number of its file in /proc/PID/ns (its inode).
+	Namespace uint32 `json:"namespace"`
+	Name      string `json:"name"`
+}
+
 // DecodeOptions reads options, and refuses those that Check does not accept.
 func DecodeOptions(data []byte) (Options, error) {
-	if len(data) > maxOptions {
-		return Options{}, fmt.Errorf("%d bytes of options, at most %d", len(data), maxOptions)
+	if len(data) > MaxOptions {
+		return Options{}, fmt.Errorf("%d bytes of options, at most %d", len(data), MaxOptions)
 	}
 	var o Options
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -56,6 +68,10 @@ func (o Options) Check() error {
 		return fmt.Errorf("unknown protocol %.40q", o.Protocol)
 	case len(o.Servers) == 0 || len(o.Servers) > maxServers:
 		return fmt.Errorf("%d addresses of the server, of 1 to %d", len(o.Servers), maxServers)
+	case len(o.Places) > maxPlaces:
+		return fmt.Errorf("%d places, at most %d", len(o.Places), maxPlaces)
+	case slices.ContainsFunc(o.Places, func(p Place) bool { return !isName(p.Name) }):
+		return errors.New("a place without a name, or with one that is too long")
 	case (o.Port == 0) != (o.Protocol == "icmp"):
 		return fmt.Errorf("port %d for %s", o.Port, o.Protocol)
 	case o.Trips < 1 || o.Trips > MaxTrips:
