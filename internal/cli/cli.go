@@ -184,7 +184,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.migratePoolCommand(),
 		a.lsCommand(),
 		onHosts.Version(),
-		onHosts.Absent(),
+		onHosts.Absent(), onHosts.InsideWatch(),
 		onHosts.Reach(), onHosts.Confine(), onHosts.ConfineSockets(),
 		onHosts.Resolve(),
 		onHosts.Facts(),

@@ -1,0 +1,58 @@
+package hostverbs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	declared "nearfar/internal/declare/inside"
+	"nearfar/internal/onhost/inside"
+)
+
+// insidePatience is how much longer than its trial a watch may last, if nobody ends it.
+const insidePatience = time.Minute
+
+// InsideWatch is the verb that watches the packets of one trial inside the kernel, until it is ended.
+func (v *Verbs) InsideWatch() *cobra.Command {
+	return &cobra.Command{
+		Use:   declared.Verb,
+		Short: "Watch what happens to a trial's packets inside the kernel",
+		Long: `Reads what to look for from standard input, as JSON, and writes "` + declared.Watching + `" to standard error
+when the kernel watches. SIGTERM ends the watch. What was seen is then written as JSON.`,
+		Hidden: true,
+		Args:   usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := io.ReadAll(io.LimitReader(v.Stdin, declared.MaxOptions+1))
+			if err != nil {
+				return usagef("the options on standard input: %w", err)
+			}
+			o, err := declared.DecodeOptions(text)
+			if err != nil {
+				return usagef("the options on standard input: %w", err)
+			}
+			w, err := inside.Begin(o)
+			if err != nil {
+				return v.sawNothing(o, err)
+			}
+			defer w.Close()
+			fmt.Fprintln(v.Stderr, declared.Watching)
+			select {
+			case <-cmd.Context().Done():
+			case <-time.After(o.Warmup + o.Duration + insidePatience):
+			}
+			seen, err := w.End()
+			if err != nil {
+				return v.sawNothing(o, err)
+			}
+			return json.NewEncoder(v.Data).Encode(seen)
+		},
+	}
+}
+
+// sawNothing writes the record of a watch that was not possible.
+func (v *Verbs) sawNothing(o declared.Options, why error) error {
+	return json.NewEncoder(v.Data).Encode(declared.Unknown(o.Side, why))
+}

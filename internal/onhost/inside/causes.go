@@ -1,0 +1,178 @@
+package inside
+
+import (
+	"cmp"
+	"slices"
+
+	declared "nearfar/internal/declare/inside"
+)
+
+// slowShare is which share of the trips counts as the slowest ones.
+const slowShare = 0.01
+
+// leastTrips is how many trips there must be, so that one of them is among the slowest.
+const leastTrips = 100
+
+// nameCauses says of the slowest trips why they were slow. traces are the trips' traces, by path.
+func nameCauses(paths []declared.Path, traces [][]trace, share float64) {
+	usual := usualSpans(paths)
+	type place struct{ path, trip int }
+	var all []place
+	for p := range paths {
+		for i := range paths[p].Trips {
+			all = append(all, place{p, i})
+		}
+	}
+	if len(all) < leastTrips {
+		return
+	}
+	took := func(at place) int64 { return paths[at.path].Trips[at.trip].Took() }
+	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(took(b), took(a)) })
+	for _, at := range all[:int(share*float64(len(all)))] {
+		t := &paths[at.path].Trips[at.trip]
+		t.Cause, t.Step, t.Excess = traces[at.path][at.trip].cause(usual)
+	}
+}
+
+// usualSpans are the median times of all steps. A step that few trips have counts as usual in the most frequent path
+// alone.
+func usualSpans(paths []declared.Path) map[declared.Step]int64 {
+	spans := map[declared.Step][]int64{}
+	for _, p := range paths {
+		for i, s := range p.Steps {
+			for _, t := range p.Trips {
+				spans[s] = append(spans[s], t.Spans[i])
+			}
+		}
+	}
+	usual := map[declared.Step]int64{}
+	for s, all := range spans {
+		slices.Sort(all)
+		usual[s] = all[len(all)/2]
+	}
+	return usual
+}
+
+// cause says why a trip was slow: what made the step long that took longest, compared with what it usually takes.
+func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step int, excess int64) {
+	for i, s := range t.steps {
+		if over := t.spans[i] - usual[s]; over > excess {
+			step, excess = i, over
+		}
+	}
+	if again := slices.IndexFunc(t.steps, func(s declared.Step) bool { return s.Kind == declared.Resend }); again >= 0 {
+		return declared.CauseRetransmission, again, t.spans[again]
+	}
+	switch t.steps[step].Kind {
+	case declared.Queue, declared.Wire:
+		return declared.CauseQueue, step, excess
+	case declared.RunQueue:
+		return t.waited(step), step, excess
+	case declared.Send, declared.Read, declared.Return, declared.Program:
+		if why := t.interrupted(step, excess); why != declared.CauseUnknown {
+			return why, step, excess
+		}
+	}
+	if t.others[step] > 1 {
+		return declared.CauseSoftirq, step, excess
+	}
+	return declared.CauseUnknown, step, excess
+}
+
+// waited says why a thread that could run did not.
+func (t *trace) waited(step int) declared.Cause {
+	thread, end := t.ends[step].device, t.ends[step].at
+	var before *event // what put the thread into the queue
+	for i, e := range t.marks {
+		if e.device != thread || e.at > end {
+			continue
+		}
+		switch e.kind {
+		case evWake, evOff:
+			before = &t.marks[i]
+		case evRun:
+			if int64(e.at) < int64(t.begins(step)) {
+				continue
+			}
+			switch {
+			case before != nil && before.isThrottled():
+				return declared.CauseThrottled
+			case int32(e.space) == softirqThread:
+				return declared.CauseSoftirq
+			case e.space != 0:
+				return declared.CauseCPU
+			case t.others[step] > 1:
+				return declared.CauseSoftirq
+			}
+			return declared.CauseUnknown // the CPU was idle
+		}
+	}
+	return declared.CauseUnknown
+}
+
+// isThrottled says that the thread's control group had used up its CPU time.
+func (e event) isThrottled() bool {
+	return e.kind == evWake && e.space != 0 || e.kind == evOff && e.number&offThrottled != 0
+}
+
+// begins is when a step began.
+func (t *trace) begins(step int) uint64 {
+	if step == 0 {
+		return t.begin.at
+	}
+	return t.ends[step-1].at
+}
+
+// interrupted says why the thread of a step did not run in most of its excess.
+func (t *trace) interrupted(step int, excess int64) declared.Cause {
+	thread, begin, end := t.thread(step), t.begins(step), t.ends[step].at
+	lost := map[declared.Cause]int64{}
+	var off *event
+	for i, e := range t.marks {
+		if e.device != thread || e.at < begin || e.at > end {
+			continue
+		}
+		switch {
+		case e.kind == evOff:
+			off = &t.marks[i]
+		case e.kind == evRun && off != nil:
+			lost[off.reason(e)] += int64(e.at - off.at)
+			off = nil
+		}
+	}
+	for _, c := range declared.Causes() {
+		if lost[c] > excess/2 {
+			return c
+		}
+	}
+	return declared.CauseUnknown
+}
+
+// reason says why a thread lost its CPU, from the event when it did, and the one when it ran again.
+func (e event) reason(run event) declared.Cause {
+	switch {
+	case e.isThrottled():
+		return declared.CauseThrottled
+	case e.number&offState != 0:
+		return declared.CauseTimer // it went to sleep
+	case int32(run.space) == softirqThread:
+		return declared.CauseSoftirq
+	}
+	return declared.CauseCPU
+}
+
+// thread is the thread that does what happens in a step.
+func (t *trace) thread(step int) uint32 {
+	if t.steps[step].Kind == declared.Send {
+		return t.sender(step)
+	}
+	return t.ends[step].device
+}
+
+// sender is the thread that sends in a step: it entered the system call before.
+func (t *trace) sender(step int) uint32 {
+	if step == 0 {
+		return t.begin.device
+	}
+	return t.ends[step-1].device
+}

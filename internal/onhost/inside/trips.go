@@ -1,0 +1,323 @@
+package inside
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nearfar/internal/base/clean"
+	declared "nearfar/internal/declare/inside"
+)
+
+// sightings are all that the kernel's side saw.
+type sightings struct {
+	side    string
+	warmup  uint64 // in nanoseconds after the first trip
+	lost    int
+	slots   []slot
+	devices map[deviceKey]device
+	places  map[uint32]string
+}
+
+func number(b []byte) uint32 { return binary.NativeEndian.Uint32(b) }
+
+// recording makes the record: trips by paths. slow is the share of the trips whose causes are named.
+func (s *sightings) recording(slow float64) *declared.Recording {
+	r := &declared.Recording{Version: declared.Version, Side: s.side, Lost: s.lost, Paths: []declared.Path{}}
+	namer := newNamer(s)
+	byPath := map[string]int{}
+	var traces [][]trace // by path and trip
+	var first uint64
+	for _, one := range s.slots {
+		if len(one.events) == 0 {
+			continue
+		}
+		slices.SortStableFunc(one.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+		begin := one.events[0].at
+		if first == 0 {
+			first = begin
+		}
+		if begin-first < s.warmup {
+			continue
+		}
+		r.Sampled++
+		r.Events += one.count
+		trace := namer.follow(one)
+		if !trace.whole || len(trace.steps) > declared.MaxSteps {
+			continue
+		}
+		name := pathName(trace.steps)
+		at, known := byPath[name]
+		if !known {
+			if len(r.Paths) == declared.MaxPaths {
+				continue
+			}
+			at = len(r.Paths)
+			byPath[name] = at
+			r.Paths = append(r.Paths, declared.Path{Steps: trace.steps})
+			traces = append(traces, nil)
+		}
+		r.Complete++
+		r.Paths[at].Trips = append(r.Paths[at].Trips, declared.Trip{At: int64(begin - first), Spans: trace.spans})
+		traces[at] = append(traces[at], trace)
+	}
+	nameCauses(r.Paths, traces, slow)
+	slices.SortStableFunc(r.Paths, func(a, b declared.Path) int { return cmp.Compare(len(b.Trips), len(a.Trips)) })
+	return r
+}
+
+func pathName(steps []declared.Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		b.WriteString(s.Way + " " + string(s.Kind) + " " + s.Place + " " + s.Device + "\n")
+	}
+	return b.String()
+}
+
+// A trace is a trip as it was followed.
+type trace struct {
+	steps []declared.Step
+	spans []int64
+	// begin is the first event, ends are the events with which the steps end.
+	begin event
+	ends  []event
+	// marks are what happened to the threads and to the packet besides.
+	marks []event
+	whole bool
+	// others is how many packets of others the CPU received in a step, where the step was on one CPU.
+	others map[int]uint32
+}
+
+// add adds the step that ends with the event.
+func (t *trace) add(step declared.Step, span uint64, end event) {
+	t.steps = append(t.steps, step)
+	t.spans = append(t.spans, int64(span))
+	t.ends = append(t.ends, end)
+}
+
+// count notes how many packets of others the CPU received in the step that is added next.
+func (t *trace) count(from, to event) {
+	if from.cpu != to.cpu || to.number <= from.number {
+		return
+	}
+	others := to.number - from.number
+	if to.isArrival() {
+		others--
+	}
+	t.others[len(t.steps)] = others
+}
+
+// namer gives namespaces and devices their names.
+type namer struct {
+	*sightings
+	ends    map[uint32]string
+	numbers map[uint32]int
+}
+
+// newNamer names the namespaces where requests and replies begin client and server, unless they have names.
+func newNamer(s *sightings) *namer {
+	n := &namer{sightings: s, numbers: map[uint32]int{}, ends: map[uint32]string{}}
+	for _, one := range s.slots {
+		for _, e := range one.events {
+			switch e.kind {
+			case evRequest:
+				n.ends[e.space] = declared.Client
+			case evReply:
+				n.ends[e.space] = declared.Server
+			}
+		}
+	}
+	return n
+}
+
+func (n *namer) place(space uint32) string {
+	if name := cmp.Or(n.places[space], n.ends[space]); name != "" {
+		return name
+	}
+	at, known := n.numbers[space]
+	if !known {
+		at = len(n.numbers) + 1
+		n.numbers[space] = at
+	}
+	return "namespace " + strconv.Itoa(at)
+}
+
+// follow makes the steps of a trip from its events: each step is what happens between one event and the next.
+func (n *namer) follow(s slot) trace {
+	t := trace{others: map[int]uint32{}}
+	begin := slices.IndexFunc(s.events, n.begins)
+	if !s.done || s.count > maxEvents || begin < 0 {
+		return t
+	}
+	last := s.events[begin] // the current step begins with it
+	t.begin = last
+	at := last // the last event at a device
+	way := declared.Request
+	for i := begin + 1; i < len(s.events) && !t.whole; i++ {
+		e := s.events[i]
+		if !e.isStep() {
+			t.marks = append(t.marks, e)
+			continue
+		}
+		if last.kind == evReady {
+			read := readingOf(last, e, s.events[begin:i])
+			for _, part := range []declared.Kind{declared.Wake, declared.RunQueue, declared.Read} {
+				t.count(last, e)
+				t.add(n.located(way, part, at, e), read[part], e)
+			}
+			if last = e; e.kind != evCopy {
+				return t
+			}
+			continue
+		}
+		kind := n.step(last, e)
+		if kind == "" { // an order of events that no path has
+			return t
+		}
+		if e.kind == evReply {
+			way = declared.Reply
+		}
+		t.count(last, e)
+		t.add(n.located(way, kind, at, e), e.at-last.at, e)
+		last = e
+		if e.isAtDevice() {
+			at = e
+		}
+		t.whole = e.kind == evReturn && way == declared.Reply
+	}
+	if n.side == declared.Server {
+		t.whole = way == declared.Reply
+	}
+	return t
+}
+
+// readingOf divides the time from the moment when the socket has the data until a thread has it. A thread that was not
+// woken did not sleep: it polled, or it was about to sleep, or it waited for a CPU.
+func readingOf(ready, copied event, events []event) map[declared.Kind]uint64 {
+	woken, runs := ready.at, uint64(0)
+	for _, e := range events {
+		if e.device != copied.device || e.at < ready.at {
+			continue
+		}
+		switch e.kind {
+		case evWake:
+			woken, runs = e.at, 0
+		case evRun:
+			if runs == 0 || woken == ready.at {
+				runs = e.at
+			}
+		}
+	}
+	runs = max(runs, woken)
+	return map[declared.Kind]uint64{
+		declared.Wake: woken - ready.at, declared.RunQueue: runs - woken, declared.Read: copied.at - runs,
+	}
+}
+
+// begins says that a trip begins with the event.
+func (n *namer) begins(e event) bool {
+	if n.side == declared.Server {
+		return e.kind == evFoundB || e.kind == evFoundR
+	}
+	return e.kind == evEnter
+}
+
+// isStep says that a step ends with the event. The others are about threads, or about packets that were lost.
+func (e event) isStep() bool {
+	switch e.kind {
+	case evWake, evRun, evOff, evDrop:
+		return false
+	}
+	return true
+}
+
+func (e event) isAtDevice() bool {
+	switch e.kind {
+	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR:
+		return true
+	}
+	return false
+}
+
+func (e event) isArrival() bool { return e.kind == evReceive || e.kind == evFoundR }
+
+// step says what happens from one event to the next. It is empty if e cannot follow.
+func (n *namer) step(last, e event) declared.Kind {
+	port := n.devices[keyOf(last)].bridgePort
+	switch e.kind {
+	case evResent:
+		return declared.Resend
+	case evEnter:
+		if last.kind == evReturn {
+			return declared.Program
+		}
+	case evRequest, evReply:
+		switch {
+		case last.kind == evEnter:
+			return declared.Send
+		case last.isArrival() && e.kind == evReply:
+			return declared.Answer
+		}
+	case evQueue:
+		switch {
+		case last.kind == evResent:
+			return declared.Send
+		case last.kind == evXmit && last.space == e.space:
+			return declared.Encapsulate
+		case last.isArrival() && port:
+			return declared.Bridge
+		case last.isArrival():
+			return declared.Forward
+		}
+	case evXmit:
+		if last.kind == evRequest || last.kind == evReply || last.kind == evQueue {
+			return declared.Queue
+		}
+	case evFoundB, evFoundR:
+		if last.kind == evXmit || n.side == declared.Client && last.isAtDevice() {
+			return declared.Wire
+		}
+	case evBacklog, evReceive:
+		switch {
+		case last.kind == evXmit:
+			return declared.Device
+		case last.kind == evBacklog || last.kind == evFoundB:
+			return declared.Softirq
+		case last.isArrival() && port:
+			return declared.Bridge
+		case last.isArrival():
+			return declared.Decapsulate
+		}
+	case evReady:
+		if last.isArrival() {
+			return declared.Deliver
+		}
+	case evReturn:
+		if last.kind == evCopy {
+			return declared.Return
+		}
+	}
+	return ""
+}
+
+func keyOf(e event) deviceKey { return deviceKey{e.device, e.space} }
+
+// located is a step with its place: at is the last event at a device, e the event that ends the step.
+func (n *namer) located(way string, kind declared.Kind, at, e event) declared.Step {
+	s := declared.Step{Way: way, Kind: kind}
+	switch kind {
+	case declared.Send, declared.Answer, declared.Softirq:
+		at = e
+	}
+	s.Place = n.place(at.space)
+	switch kind {
+	case declared.Deliver, declared.Wake, declared.RunQueue, declared.Read, declared.Return, declared.Program,
+		declared.Send, declared.Answer: // of the host, not of a device
+	default:
+		d := n.devices[keyOf(at)]
+		s.Device, s.DeviceKind = clean.Line(d.name), clean.Line(d.kind)
+	}
+	return s
+}

@@ -1,0 +1,194 @@
+package inside
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	declared "nearfar/internal/declare/inside"
+)
+
+// A Watch watches the trips of one trial.
+type Watch struct {
+	flow                        flow
+	warmup                      uint64
+	places                      map[uint32]string
+	state, slots, cpus, devices *ebpf.Map
+	programs                    []*ebpf.Program
+	links                       []link.Link
+}
+
+// Begin begins to watch the trial's packets. The error says why that is not possible here. The caller calls End or
+// Close.
+func Begin(o declared.Options) (*Watch, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	space, err := ownNamespace()
+	if err != nil {
+		return nil, err
+	}
+	own, err := readOffsets()
+	if err != nil {
+		return nil, rights(err)
+	}
+	w := &Watch{flow: newFlow(o, space), warmup: uint64(o.Warmup), places: placesOf(o)}
+	if err := w.attach(own); err != nil {
+		w.Close()
+		return nil, rights(err)
+	}
+	return w, nil
+}
+
+// ownNamespace is the number of this thread's network namespace.
+func ownNamespace() (uint32, error) {
+	var s unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &s); err != nil {
+		return 0, fmt.Errorf("the own network namespace: %w", err)
+	}
+	return uint32(s.Ino), nil
+}
+
+// rights says which rights are missing, if that is the reason of an error.
+func rights(err error) error {
+	if refused := (*ebpf.VerifierError)(nil); errors.Is(err, os.ErrPermission) && !errors.As(err, &refused) {
+		return fmt.Errorf("watching the kernel needs the rights CAP_BPF and CAP_PERFMON (before Linux 5.8 "+
+			"CAP_SYS_ADMIN), outside of user namespaces: %w", err)
+	}
+	return err
+}
+
+// attach makes the maps and has the programs run.
+func (w *Watch) attach(own offsets) (err error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return fmt.Errorf("the number of CPUs: %w", err)
+	}
+	for _, m := range []struct {
+		to    **ebpf.Map
+		name  string
+		kind  ebpf.MapType
+		key   uint32
+		value uint32
+		most  int
+	}{
+		{&w.state, "nearfar_state", ebpf.Array, 4, stateSize, 1},
+		{&w.slots, "nearfar_trips", ebpf.Array, 4, slotSize, w.flow.slots},
+		{&w.cpus, "nearfar_cpus", ebpf.Array, 4, cpuSize, cpus},
+		{&w.devices, "nearfar_devs", ebpf.Hash, 8, deviceSize, maxDevices},
+	} {
+		*m.to, err = ebpf.NewMap(&ebpf.MapSpec{
+			Name: m.name, Type: m.kind, KeySize: m.key, ValueSize: m.value, MaxEntries: uint32(m.most),
+		})
+		if err != nil {
+			return fmt.Errorf("memory for the kernel's side: %w", err)
+		}
+	}
+	g := generator{
+		offsets: own, flow: w.flow,
+		state: w.state.FD(), slots: w.slots.FD(), cpus: w.cpus.FD(), devices: w.devices.FD(),
+	}
+	for _, p := range g.programs() {
+		made, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+			Name: "nearfar", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: p.tracepoint,
+			License: "GPL", Instructions: p.code,
+		})
+		if err != nil {
+			return fmt.Errorf("a program at %s: %w", p.tracepoint, err)
+		}
+		w.programs = append(w.programs, made)
+	}
+	for i := range w.programs {
+		attached, err := link.AttachTracing(link.TracingOptions{Program: w.programs[i]})
+		if err != nil {
+			return fmt.Errorf("attaching a program: %w", err)
+		}
+		w.links = append(w.links, attached)
+	}
+	return nil
+}
+
+// End ends the watch and says what was seen.
+func (w *Watch) End() (*declared.Recording, error) {
+	seen, err := w.read()
+	if err != nil {
+		return nil, err
+	}
+	return seen.recording(slowShare), nil
+}
+
+// read ends the watch and reads what the kernel's side wrote.
+func (w *Watch) read() (*sightings, error) {
+	w.detach()
+	defer w.Close()
+	var state [stateSize]byte
+	if err := w.state.Lookup(uint32(0), &state); err != nil {
+		return nil, fmt.Errorf("reading the watch: %w", err)
+	}
+	seen := &sightings{
+		side: w.flow.side, warmup: w.warmup, places: w.places, devices: map[deviceKey]device{},
+		lost: int(number(state[stateLost:])),
+	}
+	b := make([]byte, slotSize)
+	for i := range min(number(state[stateFree:]), uint32(w.flow.slots)) {
+		if err := w.slots.Lookup(i, b); err != nil {
+			return nil, fmt.Errorf("reading the watch: %w", err)
+		}
+		seen.slots = append(seen.slots, readSlot(b))
+	}
+	var key [8]byte
+	var value [deviceSize]byte
+	for all := w.devices.Iterate(); all.Next(&key, &value); {
+		seen.devices[deviceKey{number(key[:]), number(key[4:])}] = device{
+			name: text(value[deviceName:deviceKind]), kind: text(value[deviceKind:deviceFlags]),
+			bridgePort: number(value[deviceFlags:])&flagBridgePort != 0,
+		}
+	}
+	return seen, nil
+}
+
+// text is a C string.
+func text(b []byte) string {
+	if at := bytes.IndexByte(b, 0); at >= 0 {
+		b = b[:at]
+	}
+	return string(b)
+}
+
+// detach ends the programs' work.
+func (w *Watch) detach() {
+	for _, l := range w.links {
+		_ = l.Close() // the process's end would end it too
+	}
+	w.links = nil
+}
+
+// Close ends the watch without a result, and frees what it used. It may be called twice.
+func (w *Watch) Close() {
+	w.detach()
+	for _, p := range w.programs {
+		_ = p.Close()
+	}
+	w.programs = nil
+	for _, m := range []*ebpf.Map{w.state, w.slots, w.cpus, w.devices} {
+		if m != nil {
+			_ = m.Close()
+		}
+	}
+	runtime.KeepAlive(w)
+}
+
+// placesOf are the names of namespaces by their numbers.
+func placesOf(o declared.Options) map[uint32]string {
+	places := map[uint32]string{}
+	for _, p := range o.Places {
+		places[p.Namespace] = p.Name
+	}
+	return places
+}
