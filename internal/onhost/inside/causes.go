@@ -3,6 +3,7 @@ package inside
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	declared "nearfar/internal/declare/inside"
 )
@@ -73,59 +74,77 @@ func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step
 			return why, step, excess
 		}
 	}
-	if t.others[step] > 1 {
+	if t.flooded(step) {
 		return declared.CauseSoftirq, step, excess
 	}
 	return declared.CauseUnknown, step, excess
 }
 
-// waited says why a thread that could run did not.
+// dearestPacket is what receiving a packet of others takes at most. A CPU that received fewer packets than fill the time
+// of a step did something else besides.
+const dearestPacket = 200 * time.Microsecond
+
+// flooded says that the CPU received packets of others during a step.
+func (t *trace) flooded(step int) bool {
+	return t.others[step] > 1 && time.Duration(t.others[step])*dearestPacket > time.Duration(t.spans[step])
+}
+
+// waited says why a thread that could run did not, in the longest of the times that it waited.
 func (t *trace) waited(step int) declared.Cause {
-	thread, end := t.ends[step].device, t.ends[step].at
+	thread, begin, end := t.ends[step].device, t.begins(step), t.begins(step+1)
+	why, longest, since := declared.CauseUnknown, uint64(0), begin
 	var before *event // what put the thread into the queue
 	for i, e := range t.marks {
 		if e.device != thread || e.at > end {
 			continue
 		}
-		switch e.kind {
-		case evWake, evOff:
+		switch {
+		case e.kind == evOff:
+			before, since = &t.marks[i], max(since, e.at)
+		case e.kind == evThrottled:
 			before = &t.marks[i]
-		case evRun:
-			if int64(e.at) < int64(t.begins(step)) {
-				continue
+		case e.kind == evRun && e.at >= begin:
+			if waited := e.at - since; waited > longest {
+				longest, why = waited, t.reason(step, before, e)
 			}
-			switch {
-			case before != nil && before.isThrottled():
-				return declared.CauseThrottled
-			case int32(e.space) == softirqThread:
-				return declared.CauseSoftirq
-			case e.space != 0:
-				return declared.CauseCPU
-			case t.others[step] > 1:
-				return declared.CauseSoftirq
-			}
-			return declared.CauseUnknown // the CPU was idle
+			before, since = nil, e.at
 		}
 	}
-	return declared.CauseUnknown
+	return why
+}
+
+// reason says why a thread had to wait until the event with which it ran.
+func (t *trace) reason(step int, before *event, run event) declared.Cause {
+	switch {
+	case t.flooded(step):
+		return declared.CauseSoftirq
+	case before != nil && before.isThrottled():
+		return declared.CauseThrottled
+	case int32(run.space) == softirqThread:
+		return declared.CauseSoftirq
+	case run.space != 0:
+		return declared.CauseCPU
+	}
+	return declared.CauseUnknown // the CPU was idle
 }
 
 // isThrottled says that the thread's control group had used up its CPU time.
 func (e event) isThrottled() bool {
-	return e.kind == evWake && e.space != 0 || e.kind == evOff && e.number&offThrottled != 0
+	return e.kind == evThrottled || e.kind == evOff && e.number&offThrottled != 0
 }
 
 // begins is when a step began.
 func (t *trace) begins(step int) uint64 {
-	if step == 0 {
-		return t.begin.at
+	at := t.begin.at
+	for _, span := range t.spans[:step] {
+		at += uint64(span)
 	}
-	return t.ends[step-1].at
+	return at
 }
 
 // interrupted says why the thread of a step did not run in most of its excess.
 func (t *trace) interrupted(step int, excess int64) declared.Cause {
-	thread, begin, end := t.thread(step), t.begins(step), t.ends[step].at
+	thread, begin, end := t.thread(step), t.begins(step), t.begins(step+1)
 	lost := map[declared.Cause]int64{}
 	var off *event
 	for i, e := range t.marks {

@@ -20,6 +20,20 @@ type exchange struct {
 	client   *space
 	at       netip.Addr
 	fd       int
+	// before is what the client does before its request i.
+	before func(x *exchange, i int)
+	// preferred says that the client goes before all ordinary programs.
+	preferred bool
+}
+
+// burst sends packets to another port of the server.
+func (x *exchange) burst(count int) {
+	fd, _ := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	defer func() { _ = unix.Close(fd) }()
+	sink := socketAddress(netip.AddrPortFrom(x.at, 9))
+	for range count {
+		_ = unix.Sendto(fd, make([]byte, 1400), 0, sink)
+	}
 }
 
 // A trip is a round trip as the client measured it, by the monotonic clock in nanoseconds.
@@ -144,9 +158,17 @@ func (x *exchange) trips(count int) []trip {
 	var all []trip
 	x.client.do(func() {
 		pin(1)
+		if x.preferred {
+			prefer()
+		} else {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
+		}
 		now := clock()
 		b := make([]byte, 64)
-		for range count {
+		for i := range count {
+			if x.before != nil {
+				x.before(x, i)
+			}
 			at := now()
 			if _, err := unix.Write(x.fd, b); err != nil {
 				x.t.Errorf("write: %v", err)

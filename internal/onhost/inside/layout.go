@@ -21,6 +21,7 @@ const (
 	stateReady    = 52 // u32: 1 + the CPU on which the data became ready to read; 0 for none
 	stateReader   = 56 // u32: the thread that copied the data
 	stateSocket   = 64 // u64: the socket that has the data; 0 for none
+	stateRead     = 60 // u32: 1 when the server's program has the request
 	stateSize     = 72
 )
 
@@ -77,23 +78,24 @@ const (
 type eventType uint16
 
 const (
-	evEnter   eventType = iota + 1 // a thread entered the system call that sends; device: the thread
-	evRequest                      // the request was given to its first device
-	evReply                        // the reply was given to its first device
-	evQueue                        // the packet was given to a further device
-	evXmit                         // the driver got the packet
-	evBacklog                      // the packet was put into a CPU's backlog
-	evReceive                      // the stack took the packet; number: packets that this CPU took so far
-	evFoundB                       // as evBacklog, with another buffer: the packet was made anew
-	evFoundR                       // as evReceive, likewise
-	evReady                        // the socket has the data
-	evWake                         // a thread was made runnable; device: the thread
-	evRun                          // a watched thread runs; device: the thread; space: the one before it
-	evOff                          // it does not run any more; device: the thread; space: the next one; number: its state
-	evCopy                         // the data was copied to a program; device: the thread
-	evReturn                       // the system call that received returned; device: the thread
-	evDrop                         // the packet was dropped; number: the kernel's reason
-	evResent                       // TCP sent it again
+	evEnter     eventType = iota + 1 // a thread entered the system call that sends; device: the thread
+	evRequest                        // the request was given to its first device
+	evReply                          // the reply was given to its first device
+	evQueue                          // the packet was given to a further device
+	evXmit                           // the driver got the packet
+	evBacklog                        // the packet was put into a CPU's backlog
+	evReceive                        // the stack took the packet; number: packets that this CPU took so far
+	evFoundB                         // as evBacklog, with another buffer: the packet was made anew
+	evFoundR                         // as evReceive, likewise
+	evReady                          // the socket has the data
+	evWake                           // a thread was made runnable; device: the thread
+	evRun                            // a watched thread runs; device: the thread; space: the one before it
+	evOff                            // it does not run any more; device: the thread; space: the next one; number: its state
+	evCopy                           // the data was copied to a program; device: the thread
+	evReturn                         // the system call that received returned; device: the thread
+	evDrop                           // the packet was dropped; number: the kernel's reason
+	evResent                         // TCP sent it again
+	evThrottled                      // a thread could run, and its control group had used up its CPU time; device: the thread
 )
 
 // What an event of a thread says besides.

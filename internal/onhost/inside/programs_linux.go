@@ -33,6 +33,7 @@ func (g *generator) programs() []program {
 		{"netif_receive_skb", g.arrived(evReceive, evFoundR)},
 		{"sk_data_ready", g.ready()},
 		{"sched_waking", g.waking()},
+		{"sched_wakeup", g.woken()},
 		{"sched_switch", g.switched()},
 		{"sock_recv_length", g.copied()},
 		{"sys_exit", g.returned()},
@@ -135,6 +136,11 @@ func (g *generator) queued() asm.Instructions {
 		a.namespace(asm.R1)
 		a.load(asm.R2, stateSpace)
 		a.do(asm.JNE.Reg(asm.R1, asm.R2, out)) // a reply of somebody else
+		if g.protocol == protocolTCP || g.protocol == protocolUDP {
+			// A program cannot answer what it has not read: TCP sends an earlier reply again.
+			a.load(asm.R1, stateRead)
+			a.do(asm.JEq.Imm(asm.R1, 0, out))
+		}
 		a.set(statePhase, phaseReply)
 		a.follow()
 		a.sender(g, stateServer)
@@ -190,6 +196,7 @@ func (a *assembler) startTrip(g *generator) {
 	a.set(statePhase, phaseRequest)
 	a.set(stateReady, 0)
 	a.set(stateReader, 0)
+	a.set(stateRead, 0)
 	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, stateSocket, asm.R1, asm.DWord))
 	a.follow()
 }
@@ -373,25 +380,36 @@ func (a *assembler) ofThread(thread, second asm.Register) {
 	}
 }
 
-// waking records which thread the data wakes.
+// waking records which threads are woken on the CPU of the data until a thread has it. One is the reader; an interrupt
+// can wake others.
 func (g *generator) waking() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()
 	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
 	a.load(asm.R1, stateReady)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))
-	a.set(stateReady, 0)
 	a.do(asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word))
-	a.load(asm.R1, statePhase)
-	a.do(asm.JEq.Imm(asm.R1, phaseReply, "client"), asm.StoreMem(asm.R7, stateServer, asm.R8, asm.Word),
-		asm.Ja.Label("wake"))
-	a.mark("client")
-	a.do(asm.StoreMem(asm.R7, stateClient, asm.R8, asm.Word))
-	a.mark("wake")
 	a.now()
-	a.isThrottled(asm.R3, asm.R6)
-	a.ofThread(asm.R8, asm.R3)
+	a.ofThread(asm.R8, 0)
 	a.record(g, evWake, false)
+	return a.end()
+}
+
+// woken records that one of the two threads was put into the queue of a control group without CPU time: that is found out
+// when it is put there.
+func (g *generator) woken() asm.Instructions {
+	a := g.begin(0)
+	a.duringTrip()
+	a.do(asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word))
+	a.load(asm.R2, stateClient)
+	a.load(asm.R3, stateServer)
+	a.do(asm.JEq.Reg(asm.R8, asm.R2, "ours"), asm.JNE.Reg(asm.R8, asm.R3, out))
+	a.mark("ours")
+	a.isThrottled(asm.R3, asm.R6)
+	a.do(asm.JEq.Imm(asm.R3, 0, out))
+	a.now()
+	a.ofThread(asm.R8, 0)
+	a.record(g, evThrottled, false)
 	return a.end()
 }
 
@@ -493,6 +511,15 @@ func (g *generator) copied() asm.Instructions {
 		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, stateSocket, asm.R1, asm.DWord),
 	)
 	a.set(stateReady, 0)
+	a.set(stateRead, 1)
+	a.load(asm.R1, statePhase)
+	a.do(
+		asm.JEq.Imm(asm.R1, phaseReply, "client"),
+		asm.StoreMem(asm.R7, stateServer, asm.R8, asm.Word), asm.Ja.Label("known"),
+	)
+	a.mark("client")
+	a.do(asm.StoreMem(asm.R7, stateClient, asm.R8, asm.Word))
+	a.mark("known")
 	a.ofThread(asm.R8, 0)
 	a.record(g, evCopy, false)
 	return a.end()

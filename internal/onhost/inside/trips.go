@@ -194,23 +194,20 @@ func (n *namer) follow(s slot) trace {
 }
 
 // readingOf divides the time from the moment when the socket has the data until a thread has it. A thread that was not
-// woken did not sleep: it polled, or it was about to sleep, or it waited for a CPU.
+// woken did not sleep: it polled, or it was about to sleep, or it waited for a CPU. One that lost its CPU again before it
+// had the data waited until it had it for the last time.
 func readingOf(ready, copied event, events []event) map[declared.Kind]uint64 {
-	woken, runs := ready.at, uint64(0)
+	woken := ready.at
+	runs := woken
 	for _, e := range events {
-		if e.device != copied.device || e.at < ready.at {
-			continue
-		}
-		switch e.kind {
-		case evWake:
-			woken, runs = e.at, 0
-		case evRun:
-			if runs == 0 || woken == ready.at {
-				runs = e.at
-			}
+		switch {
+		case e.device != copied.device || e.at < ready.at:
+		case e.kind == evWake:
+			woken, runs = e.at, e.at
+		case e.kind == evRun:
+			runs = e.at
 		}
 	}
-	runs = max(runs, woken)
 	return map[declared.Kind]uint64{
 		declared.Wake: woken - ready.at, declared.RunQueue: runs - woken, declared.Read: copied.at - runs,
 	}
@@ -227,7 +224,7 @@ func (n *namer) begins(e event) bool {
 // isStep says that a step ends with the event. The others are about threads, or about packets that were lost.
 func (e event) isStep() bool {
 	switch e.kind {
-	case evWake, evRun, evOff, evDrop:
+	case evWake, evRun, evOff, evDrop, evThrottled:
 		return false
 	}
 	return true
