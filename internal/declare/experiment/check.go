@@ -171,6 +171,7 @@ func (e *Experiment) checkWorkloads(c *Checker, tools Tools) map[string]bool {
 		}
 		names[w.Name] = true
 		in := c.In("workloads", w.Name)
+		e.checkTwin(in, w)
 		if w.bounds(in); c.strict {
 			w.checkName(in)
 			w.check(in, tools)

@@ -9,13 +9,13 @@ import (
 	"nearfar/internal/base/clean"
 )
 
-// maxName is the greatest length of a name, in bytes.
-const maxName = 64
+// MaxName is the greatest length of a name, in bytes.
+const MaxName = 64
 
 // IsName reports whether a text can be the name of an arm, a workload, a layer or an experiment. Names become parts of
 // file names and reports.
 func IsName(s string) bool {
-	good := s != "" && len(s) <= maxName
+	good := s != "" && len(s) <= MaxName
 	for i, c := range s {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 		good = good && (letter || i > 0 && strings.ContainsRune("._-", c))
@@ -25,7 +25,7 @@ func IsName(s string) bool {
 
 // nameRule says in a message which names are allowed.
 func nameRule() string {
-	return fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName)
+	return fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", MaxName)
 }
 
 // ToName makes a name of any text. It replaces characters that names cannot have by "_", and cuts long texts. Different
@@ -33,7 +33,7 @@ func nameRule() string {
 func ToName(s string) string {
 	var b strings.Builder
 	for _, c := range s {
-		if b.Len() == maxName {
+		if b.Len() == MaxName {
 			break
 		}
 		switch {

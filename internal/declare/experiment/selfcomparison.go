@@ -49,6 +49,7 @@ const (
 // It has as many trials of the baseline in a block as e, so that the differences scatter like those of e. Objectives
 // are left out: they name arms.
 func (e *Experiment) CompareWithSelf(arm, resolve string, blocks int, tools Tools) (*Experiment, error) {
+	e = e.Unwatched()
 	a, ok := e.Arm(arm)
 	if !ok {
 		return nil, fmt.Errorf("there is no arm %s", quote(arm))
@@ -100,7 +101,7 @@ func suffixed(name, suffix string, taken map[string]bool) string {
 		if n > 1 {
 			end = fmt.Sprintf("%s-%d", suffix, n)
 		}
-		if whole := name[:min(len(name), maxName-len(end))] + end; !taken[whole] {
+		if whole := name[:min(len(name), MaxName-len(end))] + end; !taken[whole] {
 			return whole
 		}
 	}

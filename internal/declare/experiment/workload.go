@@ -55,6 +55,10 @@ type Workload struct {
 	// Timestamps makes the kernel record when each message passes it, so that the round trip can be divided into parts
 	// (native rr).
 	Timestamps bool `json:"timestamps,omitempty"`
+	// Inside says that the machines are watched during the workload (docs/inside.md). Only a watched twin has it: the
+	// same workload once more. InsideOf is the workload whose twin it is.
+	Inside   bool   `json:"inside,omitempty"`
+	InsideOf string `json:"inside_of,omitempty"`
 	Socket
 	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
 	// It may be nil.
@@ -179,6 +183,12 @@ func Keys() []Key {
 			Name: "timestamps", // they cost time in each transaction
 			About: "Whether the kernel records when each message passes it, so that the round trip can be " +
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
+		}),
+		onOff(func(w *Workload) *bool { return &w.Inside }, Key{
+			Name: "inside", fixed: sameRun, taken: inKeys("inside"),
+			About: "Whether the workload is measured once more in each arm with the kernels of its machines watched, " +
+				"which shows the time at every element of the path ({{WhoTakes}}). The second workload has the " +
+				"workload's name and -inside; the figures of the first are not touched. See docs/inside.md.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, Key{
 			Name: "wait", apart: inSockets, Defined: true, check: checkWait,

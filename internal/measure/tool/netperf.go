@@ -25,9 +25,9 @@ func netperfProgram() program {
 			Name: netperfName,
 			Does: []experiment.Capability{
 				{Mode: experiment.RR, Protocol: experiment.TCP, Request: segments, Response: segments,
-					Duration: wholeSeconds(), Keys: []string{"congestion", "background"}},
+					Duration: wholeSeconds(), Keys: []string{"congestion", "background", "inside"}},
 				{Mode: experiment.RR, Protocol: experiment.UDP, Request: datagrams, Response: datagrams,
-					Duration: wholeSeconds(), Keys: []string{"background"}},
+					Duration: wholeSeconds(), Keys: []string{"background", "inside"}},
 				{Mode: experiment.CRR, Protocol: experiment.TCP, Request: segments, Response: segments,
 					Duration: wholeSeconds(), Keys: []string{"background"}},
 				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: segments,

@@ -31,6 +31,9 @@ func sockperfProgram() program {
 	transactions := func(mode, protocol string) experiment.Capability {
 		c := capability(mode, protocol)
 		c.Request, c.Response, c.Reply, c.Keys = size, size, experiment.ReplySame, []string{"background"}
+		if mode == experiment.RR {
+			c.Keys = append(c.Keys, "inside")
+		}
 		if mode == experiment.Load {
 			c.Rate = rate
 			c.Numbers = map[string]experiment.Range{"reply_every": {Min: 1, Max: 1e6}}

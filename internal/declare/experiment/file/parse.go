@@ -48,9 +48,7 @@ func (r *reader) experiment(e *experiment.Experiment, top *yaml.Node) {
 	for _, a := range arms {
 		e.Arms = append(e.Arms, a.Arm)
 	}
-	for _, w := range workloads {
-		e.Workloads = append(e.Workloads, w.Workload)
-	}
+	r.twins(e, workloads, f)
 	e.Schedule = r.schedule(f, len(e.Arms))
 	f.Text("asked_about", "the name of an arm", &e.AskedAbout)
 	experiment.Quantity(f, "additive_within", "5%", experiment.ParseRatio, &e.AdditiveWithin)
