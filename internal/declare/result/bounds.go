@@ -30,6 +30,7 @@ func (t *Trial) Check() error {
 	}{
 		{"metrics", len(t.Metrics)}, {"facts", len(t.Facts)}, {"facts of the treatment", len(t.Treatment)},
 		{"notes", len(t.Notes)}, {"commands", len(t.Commands)}, {"files", len(t.Raw)},
+		{"recordings", len(t.Inside)},
 	} {
 		if list.n > MaxEntries {
 			return fmt.Errorf("%d %s; a trial can have %d", list.n, list.of, MaxEntries)
@@ -66,7 +67,7 @@ func (t *Trial) textBytes() int {
 	for _, m := range t.Metrics {
 		n += len(m.Name) + len(m.Stat) + len(m.Unit) + len(m.Scope)
 	}
-	for _, texts := range [][]string{t.Raw, t.Notes, t.Commands} {
+	for _, texts := range [][]string{t.Raw, t.Inside, t.Notes, t.Commands} {
 		for _, s := range texts {
 			n += len(s)
 		}

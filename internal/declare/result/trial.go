@@ -91,6 +91,8 @@ type Trial struct {
 	Metrics         []Metric  `json:"metrics"`
 	// Histogram is the file with the distribution, relative to the run directory; empty if there is none.
 	Histogram string `json:"histogram"`
+	// Inside lists the recordings of what happened inside the path, the client's machine first, if the trial was watched.
+	Inside []string `json:"inside,omitempty"`
 	// Raw lists the files with the tools' output, relative to the run directory.
 	Raw []string `json:"raw"`
 	// Set holds the keys that the arm sets differently from the workload.

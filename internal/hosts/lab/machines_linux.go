@@ -25,6 +25,9 @@ func (m machines) CPUs(p experiment.Placement) (client, server []int, err error)
 // Ahead is not possible, and would save nothing: the hosts are on this machine.
 func (m machines) Ahead(host.Machines) bool { return false }
 
+// OneKernel is always so: hosts are namespaces.
+func (m machines) OneKernel() bool { return true }
+
 // Lost says why the lab cannot be used any more; nil if it can.
 func (m machines) Lost() error { return m.lab.Lost() }
 

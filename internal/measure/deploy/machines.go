@@ -101,6 +101,9 @@ func (m machines) Ahead(next host.Machines) bool {
 		(m.server == n.server || apart(m.server.Known(), n.server.Known()))
 }
 
+// OneKernel says whether both sides are on one machine, by its kernel's boot ID.
+func (m machines) OneKernel() bool { return m.same }
+
 // apart says that two agents are in different networks: on different machines, or without a common address.
 func apart(a, b agent.Facts) bool {
 	if a.BootID != "" && b.BootID != "" && a.BootID != b.BootID {

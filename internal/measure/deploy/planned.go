@@ -135,4 +135,6 @@ func (planned) Watch(context.Context, []int, []int) (begun func(), end func() ho
 
 func (planned) Ahead(host.Machines) bool { return false }
 
+func (planned) OneKernel() bool { return false }
+
 func (planned) Lost() error { return nil }

@@ -26,6 +26,9 @@ type scene struct {
 	deadPort, stranger int
 	// overlap says that a trial may begin while the server of the one before ends.
 	overlap bool
+	// watch is the watcher of kernels; nil for none. twoKernels says that the hosts are two machines.
+	watch      fake.Program
+	twoKernels bool
 }
 
 func (s *scene) note(format string, args ...any) {
@@ -48,9 +51,12 @@ func (s *scene) hosts(e *experiment.Experiment) map[string]host.Hosts {
 }
 
 func (s *scene) pair(arm string) host.Hosts {
-	self := func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
-		if argv[1] == "absent" {
+	self := func(ctx context.Context, argv []string, in []byte, stdout, stderr io.Writer) int {
+		switch {
+		case argv[1] == "absent":
 			fmt.Fprint(stdout, s.absent)
+		case argv[1] == "inside-watch" && s.watch != nil:
+			return s.watch(ctx, argv, in, stdout, stderr)
 		}
 		return 0
 	}
@@ -155,6 +161,8 @@ func (s *scene) Watch(context.Context, []int, []int) (begun func(), end func() h
 }
 
 func (s *scene) Ahead(host.Machines) bool { return s.overlap }
+
+func (s *scene) OneKernel() bool { return !s.twoKernels }
 
 func (s *scene) Lost() error {
 	s.mu.Lock()

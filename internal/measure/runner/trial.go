@@ -43,6 +43,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	trial.Commands = commandLines(work.plan, behind)
 	begun, watched := hosts.Machines.Watch(ctx, work.clientCPUs, work.serverCPUs)
 	work.after, work.ending = turn.after, turn.ending
+	watch := r.watch(w, slot.Arm)
+	defer watch.end()
 	work.begun = func() error {
 		if err := turn.await(ctx); err != nil {
 			return err
@@ -51,9 +53,11 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 			trial.Started = time.Now().UTC()
 		}
 		begun()
+		watch.begin(ctx)
 		return nil
 	}
 	runErr := r.limits.execute(ctx, work, behind, hosts)
+	recordings := watch.end()
 	gaveUp := turn.await(ctx)
 	seen := watched()
 	if gaveUp != nil {
@@ -86,7 +90,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	r.observe(&trial, w, hosts, seen)
 	// A record beyond the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
 	trial.Bound()
-	return trial, r.keep(&trial, files, m.Histogram)
+	return trial, errors.Join(r.keep(&trial, files, m.Histogram), r.keepInside(&trial, recordings))
 }
 
 // lost says why the hosts were lost, from their machines or from the trial's error; nil if they were not.
@@ -180,9 +184,14 @@ func reason(runErr, parseErr error, out *outputs) string {
 	return out.cut()
 }
 
+// stemOf begins the names of a trial's files.
+func stemOf(trial *result.Trial) string {
+	return fmt.Sprintf("%05d-%s-%s", trial.Trial, trial.Arm, trial.Workload)
+}
+
 // keep writes the trial's outputs and its histogram into the run directory.
 func (r *Runner) keep(trial *result.Trial, files []file, histogram []byte) error {
-	stem := fmt.Sprintf("%05d-%s-%s", trial.Trial, trial.Arm, trial.Workload)
+	stem := stemOf(trial)
 	for _, file := range files {
 		if len(file.data) == 0 {
 			continue

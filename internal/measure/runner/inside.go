@@ -1,0 +1,210 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nearfar/internal/base/bounded"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
+)
+
+const (
+	// watchVerb is the verb on hosts that watches a kernel, and watchReady the line that it prints on standard error
+	// when it does.
+	watchVerb, watchReady = "inside-watch", "watching"
+	// watchedTrips is how many round trips of a trial are wanted. Enough of them are then the slowest 1 %.
+	watchedTrips = 2000
+	// watchGrace is how long a watcher may take to write down what it saw.
+	watchGrace = 10 * time.Second
+)
+
+// watch watches the kernels below a trial: one, or those of both sides. What it cannot see is part of what it gives, and
+// never a failure of the trial.
+type watch struct {
+	watchers []*watcher
+	ready    time.Duration
+	recorded []file
+	once     sync.Once
+}
+
+// watch makes the watch of a workload in an arm. It is empty if the workload is no watched twin.
+func (r *Runner) watch(w experiment.Workload, arm string) *watch {
+	if !w.Inside {
+		return &watch{}
+	}
+	hosts, sides := r.hosts[arm], []string{inside.Both}
+	if !hosts.Machines.OneKernel() {
+		sides = []string{inside.Client, inside.Server}
+	}
+	all := &watch{ready: r.limits.Ready}
+	for _, side := range sides {
+		one := &watcher{side: side, host: hosts.Client, suffix: ".inside.json"}
+		if side == inside.Server {
+			one.host, one.suffix = hosts.Server, ".inside.server.json"
+		}
+		one.options, one.problem = watchOptions(w, hosts.Endpoints(), side)
+		all.watchers = append(all.watchers, one)
+	}
+	return all
+}
+
+// watchOptions are the standard input of a watcher. problem says why there is none; empty for none.
+func watchOptions(w experiment.Workload, pair host.Pair, side string) (options []byte, problem string) {
+	bind, dial, err := pair.Addresses(w.IP)
+	if err != nil {
+		return nil, err.Error()
+	}
+	o := inside.Options{
+		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
+		Trips: watchedTrips, Warmup: w.Warmup, Duration: w.Duration, Servers: []netip.Addr{},
+	}
+	if w.Protocol == experiment.ICMP {
+		o.Port = 0
+	}
+	for _, a := range []netip.Addr{bind, dial} {
+		if a = a.Unmap().WithZone(""); a.IsValid() && !a.IsUnspecified() && !slices.Contains(o.Servers, a) {
+			o.Servers = append(o.Servers, a)
+		}
+	}
+	if err := o.Check(); err != nil {
+		return nil, err.Error()
+	}
+	options, err = json.Marshal(o)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return options, ""
+}
+
+// begin starts the watchers, and returns when all watch or have failed.
+func (w *watch) begin(ctx context.Context) {
+	var starting sync.WaitGroup
+	for _, one := range w.watchers {
+		starting.Go(func() { one.begin(ctx, w.ready) })
+	}
+	starting.Wait()
+}
+
+// end ends the watchers, and gives their recordings. A second call gives the same.
+func (w *watch) end() []file {
+	w.once.Do(func() {
+		recorded := make([]file, len(w.watchers))
+		var ending sync.WaitGroup
+		for i, one := range w.watchers {
+			ending.Go(func() { recorded[i] = file{one.suffix, one.end()} })
+		}
+		ending.Wait()
+		w.recorded = recorded
+	})
+	return w.recorded
+}
+
+// watcher is the process that watches one kernel.
+type watcher struct {
+	side, suffix string
+	host         host.Host
+	options      []byte
+	out          *bounded.Buffer
+	errs         *watched
+	process      host.Process
+	// problem says why nothing is known; empty for none.
+	problem string
+}
+
+func (w *watcher) begin(ctx context.Context, limit time.Duration) {
+	if w.problem != "" {
+		return
+	}
+	w.out, w.errs = bounded.New(inside.MaxSize), &watched{Buffer: bounded.New(floodKept)}
+	ready := w.errs.when(func(printed []byte) bool {
+		return slices.Contains(strings.Split(string(printed), "\n"), watchReady)
+	})
+	process, err := w.host.Start(ctx, host.Cmd{
+		Argv: []string{host.Self, watchVerb}, Stdin: w.options, Stdout: w.out, Stderr: w.errs,
+	})
+	if err != nil {
+		w.problem = err.Error()
+		return
+	}
+	w.process = process
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = process.Wait() // what it printed says how it ended
+	}()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case <-ready:
+	case <-ended:
+	case <-limited.Done():
+		w.problem = fmt.Sprintf("the watcher was not ready within %v", limit)
+	}
+}
+
+// end ends the process, and gives the recording: what it wrote, or one that says why nothing is known.
+func (w *watcher) end() []byte {
+	if w.process != nil {
+		err := errors.Join(w.process.Stop(watchGrace), w.process.Wait())
+		printed, wrong := w.recording()
+		switch {
+		case wrong == nil:
+			return printed
+		case w.problem != "":
+		case err != nil:
+			w.problem = fmt.Sprintf("the watcher failed: %v; %s", err, w.errs.Tail())
+		default:
+			w.problem = fmt.Sprintf("the watcher's recording cannot be read: %v", wrong)
+		}
+	}
+	if w.problem == "" {
+		w.problem = "the trial ended before its client was started"
+	}
+	const most = 900 // bytes; a problem has an end
+	problem := clean.Line(w.problem)
+	if len(problem) > most {
+		problem = strings.ToValidUTF8(problem[:most], "") + "..."
+	}
+	data, err := json.Marshal(inside.Recording{
+		Version: inside.Version, Side: w.side, Problem: problem, Paths: []inside.Path{},
+	})
+	if err != nil {
+		panic(err) // plain data always has a text
+	}
+	return data
+}
+
+// recording is what the process wrote, if that can be read.
+func (w *watcher) recording() ([]byte, error) {
+	if cut := w.out.Cut(); cut != "" {
+		return nil, errors.New(cut)
+	}
+	r, err := inside.Decode(w.out.Bytes())
+	if err == nil && r.Side != w.side {
+		err = fmt.Errorf("it is of the side %s, and not %s", r.Side, w.side)
+	}
+	return w.out.Bytes(), err
+}
+
+// keepInside writes the recordings of a trial into the run directory.
+func (r *Runner) keepInside(trial *result.Trial, recordings []file) error {
+	for _, f := range recordings {
+		name, err := r.record.WriteRaw(stemOf(trial)+f.suffix, f.data)
+		if err != nil {
+			return fmt.Errorf("trial %d cannot be kept: %w", trial.Trial, err)
+		}
+		trial.Inside = append(trial.Inside, name)
+	}
+	return nil
+}
