@@ -11,6 +11,7 @@ import (
 
 // Make answers the experiment's question from the existing trials; some may have failed or be missing.
 func Make(in Input) Answer {
+	in = in.unwatched()
 	in.groups = groupsOf(in.Trials)
 	run, measured := in.measured(), in.figured()
 	tables := figures.Tables(measured)

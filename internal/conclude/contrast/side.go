@@ -84,7 +84,7 @@ func (s *Side) groups(arm string) []group {
 	}
 	var all []group
 	if s.Experiment != nil {
-		for _, w := range s.Experiment.Workloads {
+		for _, w := range s.Experiment.Unwatched().Workloads {
 			all = append(all, group{workload: w.Name})
 		}
 	}

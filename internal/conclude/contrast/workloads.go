@@ -30,9 +30,10 @@ func shareWorkload(base, other *Side) error {
 		if s.Workload == "" || s.Experiment == nil {
 			continue
 		}
-		if _, ok := s.Experiment.Workload(s.Workload); !ok {
+		e := s.Experiment.Unwatched()
+		if _, ok := e.Workload(s.Workload); !ok {
 			var names []string
-			for _, w := range s.Experiment.Workloads {
+			for _, w := range e.Workloads {
 				names = append(names, w.Name)
 			}
 			return fmt.Errorf("%s has no workload %q: %s", s.place(), s.Workload, experiment.Suggest(s.Workload, names))

@@ -53,7 +53,7 @@ func Objectives(e *experiment.Experiment) ([]Rule, error) {
 	var written []Written
 	arms := e.ArmNames()
 	var workloads []string
-	for _, w := range e.Workloads {
+	for _, w := range e.Unwatched().Workloads {
 		workloads = append(workloads, w.Name)
 	}
 	for i, text := range e.Objectives {

@@ -106,7 +106,7 @@ func summarize(path, name, stamp string) (record, error) {
 		if t.Error != "" {
 			r.failed++
 		}
-		if !proof.IsCompared(m.Experiment, t) {
+		if !proof.IsCompared(m.Experiment, t) || m.Experiment.IsTwin(t.Workload) {
 			return nil
 		}
 		t.Raw, t.Commands, t.Notes, t.Treatment = nil, nil, nil, nil
@@ -276,11 +276,12 @@ func runConditions(m rundir.Manifest) []condition {
 			}
 		}
 	}
-	for _, arm := range m.Experiment.Arms {
+	e := m.Experiment.Unwatched()
+	for _, arm := range e.Arms {
 		arm.Workloads = nil // derived from the arm's settings and the workloads, which have conditions of their own
 		all = append(all, declared(armSubject(text(arm.Name)), arm))
 	}
-	for _, w := range m.Experiment.Workloads {
+	for _, w := range e.Workloads {
 		all = append(all, declared(workloadSubject(text(w.Name)), w))
 	}
 	return all

@@ -126,7 +126,7 @@ func Make(e *experiment.Experiment, trials []result.Trial) *Figures {
 			out.Failures = append(out.Failures, trials[i])
 		}
 	}
-	for _, w := range e.Workloads {
+	for _, w := range e.Unwatched().Workloads {
 		out.Workloads = append(out.Workloads, newWorkload(e, w.Name, a, trials))
 	}
 	return out

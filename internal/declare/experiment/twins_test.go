@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/experiment/file"
+	experimentfile "nearfar/internal/declare/experiment/file"
 	"nearfar/internal/measure/tool"
 )
 
@@ -24,7 +24,7 @@ workloads:
   - {name: crr, tool: native, mode: crr}
 schedule: {seed: 1}
 `
-	e, err := file.Parse("watched.yaml", []byte(file), tool.Declared())
+	e, err := experimentfile.Parse("watched.yaml", []byte(file), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,11 @@ type collector struct {
 	lines      map[place]*linesOf
 	undeclared int
 	arms       map[string]int
-	workloads  map[string]int
-	files      *files
-	notes      []string
+	// twins are the watched twins, whose trials the page does not show.
+	twins     map[string]bool
+	workloads map[string]int
+	files     *files
+	notes     []string
 	// decoder reads histograms into decoded, one at a time.
 	decoder hdr.Decoder
 	decoded hdr.Histogram
@@ -79,7 +81,13 @@ func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
 }
 
 func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *files) *collector {
+	twins := map[string]bool{}
+	for _, w := range m.Experiment.Workloads {
+		twins[w.Name] = w.Inside
+	}
+	m.Experiment = m.Experiment.Unwatched()
 	c := &collector{
+		twins:      twins,
 		experiment: m.Experiment, manifest: m, answer: a, files: f,
 		arms: map[string]int{}, workloads: map[string]int{},
 		groups: map[place][]*result.Trial{}, lines: map[place]*linesOf{}, varying: map[string]bool{},
@@ -102,6 +110,9 @@ func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *
 
 // see adds a trial. What it needs of the facts and command lines is taken at once.
 func (c *collector) see(t *result.Trial) {
+	if c.twins[t.Workload] {
+		return
+	}
 	arm, known := c.arms[t.Arm]
 	workload, declared := c.workloads[t.Workload]
 	if !known || !declared {

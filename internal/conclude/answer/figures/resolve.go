@@ -110,6 +110,7 @@ type Forecast struct {
 // Foresee says what a plan is expected to find, from the scatter of an earlier run of the same arms and workloads. It
 // leaves out comparisons that the earlier run does not have.
 func Foresee(earlier Run, plan *experiment.Experiment, aim *Aim) []Forecast {
+	earlier, plan = earlier.unwatched(), plan.Unwatched()
 	if earlier.Experiment.Unpaired() || Deployed(earlier.Experiment) || Deployed(plan) {
 		return nil // the scatter of blocks does not say what deployments scatter by
 	}

@@ -6,6 +6,7 @@ import "nearfar/internal/declare/experiment"
 // found, or is known so well that the interval at any time ends within the aim on both sides of it. Differences whose
 // unit is not that of the aim do not count, but one has to.
 func Settled(in Run, aim *Aim) bool {
+	in = in.unwatched()
 	settled := false
 	for _, c := range Tables(in) {
 		if !c.Primary || c.ReportOnly {
