@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/deploy"
@@ -39,7 +40,10 @@ func readReport(path string, aim *figures.Aim) (answer.Answer, error) {
 		return answer.Answer{}, err
 	}
 	open := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) }
-	contrast.Pool(&ans, proof.Compared(dir.Manifest().Experiment, trials), open)
+	compared := proof.Compared(dir.Manifest().Experiment, trials)
+	contrast.Pool(&ans, compared, open)
+	recordings := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, inside.MaxSize) }
+	ans.LookInside(dir.Manifest().Experiment, compared, recordings)
 	return ans, nil
 }
 

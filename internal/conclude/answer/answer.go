@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -28,6 +29,8 @@ type Answer struct {
 	Noise
 	// Objectives are the objectives of the experiment file, if it has any.
 	Objectives []Objective `json:"objectives,omitempty"`
+	// Inside is where the time of round trips went, of each workload with a watched twin (docs/inside.md).
+	Inside []inside.Inside `json:"inside,omitempty"`
 	Compared
 }
 

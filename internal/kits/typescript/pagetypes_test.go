@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/check"
+	recorded "nearfar/internal/declare/inside"
 	"nearfar/internal/kits/moduleroot"
 	"nearfar/internal/show/page"
 	"nearfar/internal/show/serve"
@@ -50,6 +52,18 @@ func TestTypesOfThePages(t *testing.T) {
 			reflect.TypeFor[page.Element]():     "PathElement",
 			reflect.TypeFor[page.Record]():      "TrialRecord",
 			reflect.TypeFor[serve.Point]():      "HistoryPoint",
+			reflect.TypeFor[inside.Arm]():       "InsideArm",
+			reflect.TypeFor[inside.Machine]():   "InsideMachine",
+			reflect.TypeFor[inside.Element]():   "InsideElement",
+			reflect.TypeFor[inside.Measure]():   "InsideMeasure",
+			reflect.TypeFor[inside.Problem]():   "InsideProblem",
+			reflect.TypeFor[inside.Against]():   "InsideAgainst",
+			reflect.TypeFor[inside.Change]():    "InsideChange",
+			reflect.TypeFor[inside.Cause]():     "InsideCause",
+			reflect.TypeFor[inside.Slowest]():   "SlowTrip",
+			reflect.TypeFor[recorded.Step]():    "InsideStep",
+			reflect.TypeFor[recorded.Kind]():    "StepKind",
+			reflect.TypeFor[recorded.Cause]():   "SlowCause",
 		},
 		// The page opens intervals without a bound; see openIntervals.
 		Aliases: map[reflect.Type]string{reflect.TypeFor[figures.Interval](): "[number, number] | null"},

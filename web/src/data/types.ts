@@ -64,6 +64,7 @@ export interface Answer {
   noise_floor?: NoiseFloor;
   earlier_baseline?: Earlier;
   objectives?: Objective[];
+  inside?: Inside[];
   sources?: Source[];
   distributions?: Distribution[];
 }
@@ -599,6 +600,105 @@ export interface Hosts {
   varying: string[];
 }
 
+export interface Inside {
+  workload: string;
+  watched: string;
+  quantity: string;
+  arms: InsideArm[];
+  against?: InsideAgainst[];
+}
+
+export interface InsideAgainst {
+  arm: string;
+  baseline: string;
+  elements: InsideChange[];
+  sum: InsideMeasure | null;
+  layers?: string[];
+  own?: InsideMeasure;
+  subtracted?: InsideMeasure;
+  disagree?: string;
+}
+
+export interface InsideArm {
+  arm: string;
+  trials: number;
+  problems?: InsideProblem[];
+  machines: InsideMachine[];
+  between?: InsideMeasure;
+  reported?: InsideMeasure;
+  ratio?: InsideMeasure;
+  plain?: InsideMeasure;
+  cost?: InsideMeasure;
+}
+
+export interface InsideCause {
+  cause: SlowCause;
+  trips: number;
+  share: number;
+}
+
+export interface InsideChange {
+  way: string;
+  kind: StepKind;
+  place?: string;
+  device?: string;
+  device_kind?: string;
+  side: string;
+  median: number;
+  interval: [number, number] | null;
+  trials: number;
+  only?: string;
+  own?: boolean;
+}
+
+export interface InsideElement {
+  way: string;
+  kind: StepKind;
+  place?: string;
+  device?: string;
+  device_kind?: string;
+  median: number;
+  interval: [number, number] | null;
+  trials: number;
+  p99: number | null;
+}
+
+export interface InsideMachine {
+  side: string;
+  trials: number;
+  share: number;
+  paths: number;
+  sampled: number;
+  complete: number;
+  lost: number;
+  events: number;
+  elements: InsideElement[];
+  sum: InsideMeasure | null;
+  slow: number;
+  causes?: InsideCause[];
+  slowest?: SlowTrip[];
+}
+
+export interface InsideMeasure {
+  median: number;
+  interval: [number, number] | null;
+  trials: number;
+}
+
+export interface InsideProblem {
+  side: string;
+  text: string;
+  trials: number;
+}
+
+export interface InsideStep {
+  way: string;
+  kind: StepKind;
+  place?: string;
+  device?: string;
+  device_kind?: string;
+}
+
 export type Interval = [number, number] | null;
 
 export interface Judgement {
@@ -905,6 +1005,25 @@ export interface Settings {
   set: Setting[];
 }
 
+export type SlowCause =
+  | "cpu"
+  | "throttled"
+  | "softirq"
+  | "steal"
+  | "retransmission"
+  | "queue"
+  | "timer"
+  | "unknown";
+
+export interface SlowTrip {
+  trial: number;
+  took: number;
+  cause?: SlowCause;
+  at?: InsideStep;
+  excess?: number;
+  spans?: number[];
+}
+
 export interface Source {
   side: string;
   source: string;
@@ -926,6 +1045,24 @@ export interface Spread {
   l: number;
   h: number;
 }
+
+export type StepKind =
+  | "send"
+  | "queue"
+  | "device"
+  | "wire"
+  | "encapsulate"
+  | "softirq"
+  | "bridge"
+  | "forward"
+  | "decapsulate"
+  | "deliver"
+  | "wake"
+  | "run-queue"
+  | "read"
+  | "return"
+  | "program"
+  | "answer";
 
 export interface Summary {
   verdict: string;

@@ -1,0 +1,109 @@
+package answer
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/conclude/answer/inside"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+)
+
+// mostLost is the share of round trips that may be lost before that is a warning, and sumsWithin how far the sum of the
+// elements may be from the round trip of the tool, which also has the tool's own time.
+const (
+	mostLost   = 0.01
+	sumsWithin = 0.05
+)
+
+// LookInside adds where the time went, from the trials of watched twins and their recordings, which open gives. The rest
+// of the answer is made without these trials. They are those that may be compared (proof.Compared).
+func (a *Answer) LookInside(
+	e *experiment.Experiment, trials []result.Trial, open func(name string) (io.ReadCloser, error),
+) {
+	for _, w := range e.Workloads {
+		twin, ok := e.Twin(w.Name)
+		if !ok {
+			continue
+		}
+		in := inside.Input{
+			Workload: w.Name, Watched: twin.Name, Arms: e.ArmNames(), Baseline: e.Baseline, Trials: trials, Open: open,
+			Subtracted: map[string]inside.Subtracted{},
+		}
+		q := a.firstQuantity(w.Name)
+		in.Quantity, in.Value, in.Mean = q.Name(), q.Of, q.Stat == result.Mean
+		for _, c := range a.Comparisons {
+			if c.Workload == w.Name && c.Quantity == q && c.Difference != nil {
+				in.Subtracted[c.Arm] = subtracted(c)
+			}
+		}
+		made := inside.Of(in)
+		a.Inside = append(a.Inside, made)
+		a.Warnings = append(a.Warnings, insideWarnings(made)...)
+	}
+}
+
+// firstQuantity is the quantity of a workload that is told first.
+func (a *Answer) firstQuantity(workload string) figures.Quantity {
+	for _, f := range a.Arms {
+		if f.Workload == workload {
+			return f.Quantity
+		}
+	}
+	return figures.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+}
+
+// subtracted is a comparison as the other method of the same difference.
+func subtracted(c figures.Comparison) inside.Subtracted {
+	s := inside.Subtracted{Layers: c.Otherwise, Difference: inside.Measure{Median: *c.Difference, Trials: c.Blocks}}
+	if c.Interval != nil && c.Interval.Unbounded() == "" {
+		s.Difference.Interval = new([2]float64(*c.Interval))
+	}
+	return s
+}
+
+// insideWarnings say what a reader of the inside must know.
+func insideWarnings(in inside.Inside) []Warning {
+	var all []Warning
+	warn := func(code, arm, format string, args ...any) {
+		all = append(all, Warning{Code: code, Arm: arm, Workload: in.Workload, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, arm := range in.Arms {
+		if len(arm.Problems) > 0 {
+			var texts []string
+			for _, p := range arm.Problems {
+				text := fmt.Sprintf("%s (%d of %d trials)", p.Text, p.Trials, arm.Trials)
+				if p.Side == "client" || p.Side == "server" {
+					text = p.Side + ": " + text
+				}
+				texts = append(texts, text)
+			}
+			what := "nothing was seen inside the path"
+			if len(arm.Machines) > 0 {
+				what = "not all was seen inside the path"
+			}
+			warn("inside-unknown", arm.Arm, "%s: %s", what, strings.Join(texts, "; "))
+		} else if arm.Trials == 0 {
+			warn("inside-unknown", arm.Arm, "nothing was seen inside the path: no watched trial was good")
+		}
+		for _, m := range arm.Machines {
+			if due := m.Sampled + m.Lost; float64(m.Lost) > mostLost*float64(due) {
+				warn("inside-lost", arm.Arm, "%d of %d round trips that were due could not be followed: there was no room",
+					m.Lost, due)
+			}
+		}
+		if r := arm.Ratio; r != nil && r.Interval != nil &&
+			(r.Interval[1] < 1-sumsWithin || r.Interval[0] > 1+sumsWithin) {
+			warn("inside-sum", arm.Arm, "the elements sum to %.1f %% of the round trip that the tool reports",
+				100*r.Median)
+		}
+	}
+	for _, x := range in.Against {
+		if x.Disagree != "" {
+			warn("inside-disagrees", x.Arm, "%s", x.Disagree)
+		}
+	}
+	return all
+}
