@@ -18,8 +18,8 @@ const (
 	sumsWithin = 0.05
 )
 
-// LookInside adds where the time went, from the trials of watched twins and their recordings, which open gives. The rest
-// of the answer is made without these trials. They are those that may be compared (proof.Compared).
+// LookInside adds where the time went, from the trials of watched twins and their recordings, which open gives. The
+// rest of the answer is made without these trials. They are those that may be compared (proof.Compared).
 func (a *Answer) LookInside(
 	e *experiment.Experiment, trials []result.Trial, open func(name string) (io.ReadCloser, error),
 ) {

@@ -29,8 +29,8 @@ const (
 	watchGrace = 10 * time.Second
 )
 
-// watch watches the kernels below a trial: one, or those of both sides. What it cannot see is part of what it gives, and
-// never a failure of the trial.
+// watch watches the kernels below a trial: one, or those of both sides. What it cannot see is part of what it gives,
+// and never a failure of the trial.
 type watch struct {
 	watchers []*watcher
 	ready    time.Duration

@@ -38,6 +38,7 @@ func TestInABrowser(t *testing.T) {
 		{"hostile hosts", testHostileHosts},
 		{"noise floor", testNoiseFloor},
 		{"earlier baseline", testEarlierBaseline},
+		{"inside the path", testInside},
 		{"live page", testLivePage},
 		{"finished run", testFinishedRun},
 	} {

@@ -15,6 +15,7 @@ import { CommandsSection } from "./commands.ts";
 import { FailuresSection } from "./failures.ts";
 import { FindingsSection } from "./findings.ts";
 import { HostsSection } from "./hosts.ts";
+import { InsideSection } from "./inside.ts";
 import { Layers } from "./layers.ts";
 import { EarlierSection, NoiseSection } from "./noise.ts";
 import { LoadCurve } from "./load.ts";
@@ -83,7 +84,7 @@ export class Page {
     });
     const parts: Section[] = [
       new NoiseSection(), this.glance, new Paths(), proof, new Arms(), this.differences, new BlocksSection(),
-      new EarlierSection(), new Layers(),
+      new EarlierSection(), new Layers(), new InsideSection(),
       new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),

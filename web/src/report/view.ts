@@ -131,11 +131,17 @@ export class View {
 }
 
 // The parts of the page that show warnings.
-export type Part = "arms" | "differences" | "layers" | "trials" | "hosts" | "proof" | "noise" | "earlier";
+export type Part = "arms" | "differences" | "layers" | "trials" | "hosts" | "proof" | "noise" | "earlier"
+  | "inside";
 
 // partOf gives the part of the page that shows a warning: the one whose numbers it concerns.
 export function partOf(code: string): Part {
   switch (code) {
+    case "inside-unknown":
+    case "inside-lost":
+    case "inside-sum":
+    case "inside-disagrees":
+      return "inside";
     case "too-few-blocks":
     case "too-few-deployments":
     case "deployment-left-out":

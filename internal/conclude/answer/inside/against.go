@@ -195,8 +195,8 @@ func align(arm, base []inside.Step) []pair {
 	return all
 }
 
-// disagreement says that subtraction and elements are surely apart, and which other elements changed most; empty if they
-// agree as far as their intervals tell.
+// disagreement says that subtraction and elements are surely apart, and which other elements changed most; empty if
+// they agree as far as their intervals tell.
 func (a Against) disagreement() string {
 	inner, what := a.Own, "the elements of "+strings.Join(a.Layers, ", ")
 	if inner == nil {

@@ -49,8 +49,8 @@ func difference(a, b []stats.Value) *Measure {
 	return measureOf(change)
 }
 
-// ratio is the sum of the elements, as a share of the round trip that the tool reports: a mean of a mean, and a median of
-// a median. The server's machine does not see whole trips.
+// ratio is the sum of the elements, as a share of the round trip that the tool reports: a mean of a mean, and a median
+// of a median. The server's machine does not see whole trips.
 func (in Input) ratio(s armSeen) *Measure {
 	byTrial := map[int]float64{}
 	for _, t := range s.trials {

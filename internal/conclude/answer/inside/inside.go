@@ -1,6 +1,6 @@
 // Package inside says where the time of round trips went, from the recordings of watched trials: the elements of the
-// path, their differences between arms, and why the slowest were slow. It knows nothing of headlines and verdicts, which
-// never come from watched trials.
+// path, their differences between arms, and why the slowest were slow. It knows nothing of headlines and verdicts,
+// which never come from watched trials.
 package inside
 
 import (
@@ -37,8 +37,8 @@ type Arm struct {
 	// Between is the time that neither of two machines spent, both directions together: how long a reply was away from
 	// the client's machine, by its clock, less the time in the server's, by that one's. Null for one kernel.
 	Between *Measure `json:"between,omitempty"`
-	// Reported is the round trip of the watched twin as the tool reports it, and Ratio the sum of the elements as a share
-	// of it.
+	// Reported is the round trip of the watched twin as the tool reports it, and Ratio the sum of the elements as a
+	// share of it.
 	Reported *Measure `json:"reported,omitempty"`
 	Ratio    *Measure `json:"ratio,omitempty"`
 	// Plain is the round trip without watching, and Cost what watching adds to it, paired within blocks.
@@ -132,8 +132,8 @@ type Against struct {
 	Baseline string `json:"baseline"`
 	// Elements are those of both, the largest difference first.
 	Elements []Change `json:"elements"`
-	// Sum is the sum of all differences. Own is the sum of those of the elements that belong to Layers, what the arm has
-	// otherwise; null if no element is known to belong to them.
+	// Sum is the sum of all differences. Own is the sum of those of the elements that belong to Layers, what the arm
+	// has otherwise; null if no element is known to belong to them.
 	Sum    *Measure `json:"sum"`
 	Layers []string `json:"layers,omitempty"`
 	Own    *Measure `json:"own,omitempty"`

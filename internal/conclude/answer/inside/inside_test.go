@@ -208,7 +208,8 @@ func TestElementsThatTheArmLacks(t *testing.T) {
 		w.add(t, "base", block, 10e-6, 10e-6, firewalled(2500, 0))
 		w.add(t, "plain", block, 9e-6, 9e-6, recording(recorded.Both, 50, short(), 1000, 2000, 3000, 4000))
 	}
-	a := w.of(map[string]inside.Subtracted{"plain": {Layers: []string{"router", "wait=spin"}}}, "base", "plain").Against[0]
+	layers := inside.Subtracted{Layers: []string{"router", "wait=spin"}}
+	a := w.of(map[string]inside.Subtracted{"plain": layers}, "base", "plain").Against[0]
 	if a.Own != nil || a.Elements[0].Only != inside.OnlyBaseline {
 		t.Errorf("got %+v", a)
 	}
@@ -218,7 +219,9 @@ func TestElementsThatTheArmLacks(t *testing.T) {
 
 func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	w := &world{}
-	nothing := recorded.Recording{Version: recorded.Version, Side: recorded.Both, Problem: "no right", Paths: []recorded.Path{}}
+	nothing := recorded.Recording{
+		Version: recorded.Version, Side: recorded.Both, Problem: "no right", Paths: []recorded.Path{},
+	}
 	none := nothing
 	none.Problem, none.Sampled = "", 7
 	w.add(t, "base", 1, 1e-6, 1e-6, nothing)
@@ -238,8 +241,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 }
 
-// TestCoverageOfElements: the interval of an element contains the median of the trials' medians in 95 % of runs or more,
-// also if trials differ by more than trips, and if a few trials are far off.
+// TestCoverageOfElements: the interval of an element contains the median of the trials' medians in 95 % of runs or
+// more, also if trials differ by more than trips, and if a few trials are far off.
 func TestCoverageOfElements(t *testing.T) {
 	const runs, trials, trips = 400, 12, 25
 	r := rand.New(rand.NewPCG(7, 25))

@@ -99,7 +99,9 @@ func (in Input) see(arm string) armSeen {
 	return all
 }
 
-func rankOf(side string) int { return slices.Index([]string{inside.Both, inside.Client, inside.Server}, side) }
+func rankOf(side string) int {
+	return slices.Index([]string{inside.Both, inside.Client, inside.Server}, side)
+}
 
 // read reads a recording.
 func (in Input) read(name string) (r *inside.Recording, err error) {
