@@ -170,6 +170,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.upCommand(),
 		a.kubeCommand(),
 		readsOnly(a.reportCommand()),
+		a.insideCommand(),
 		readsOnly(a.compareCommand()),
 		readsOnly(a.gateCommand()),
 		a.serveCommand(),

@@ -102,6 +102,7 @@ func formatWords() map[string][]string {
 	page := append(report.Formats(), formatHTML)
 	return map[string][]string{
 		"run": page, "baseline": page, "kube": page, "import": page,
+		"inside":  page,
 		"report":  append(slices.Clone(page), export.Formats()...),
 		"compare": page, "gate": append(gate.Formats(), formatHTML),
 		"history": report.HistoryFormats(), "validate": resultFormats(), "check": resultFormats(),
@@ -189,6 +190,7 @@ func verbArguments() map[string]cobra.CompletionFunc {
 		"init":    templateArguments,
 		"kube":    cobra.NoFileCompletions,
 		"report":  otherRuns,
+		"inside":  insideArguments,
 		"compare": sideArguments, "gate": sideArguments,
 		"serve": directory, "history": directory, "agent": cobra.NoFileCompletions,
 		"image": cobra.NoFileCompletions, "migrate-pool": cobra.NoFileCompletions,
@@ -257,6 +259,17 @@ func sideArguments(_ *cobra.Command, args []string, begins string) ([]string, co
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// insideArguments offers runs and their arms, and else experiment files.
+func insideArguments(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if words, directive := sideArguments(cmd, args, begins); len(words) > 0 {
+		return words, directive
+	}
+	return yamlFiles()(cmd, args, begins)
 }
 
 // runsThatBegin lists the run directories whose path begins as given. Where no directory is given, those in runs are

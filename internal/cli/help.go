@@ -30,7 +30,7 @@ type verbGroup struct {
 func verbGroups() []verbGroup {
 	return []verbGroup{
 		{"measure", "Measure", []string{"init", "validate", "check", "run", "baseline", "kube"}},
-		{"look", "Look", []string{"report", "compare", "gate", "history", "serve", "import"}},
+		{"look", "Look", []string{"report", "inside", "compare", "gate", "history", "serve", "import"}},
 		{"machines", "Machines", []string{"up", "down", "ls", "agent"}},
 		{"clouds", "Clouds and clusters", []string{"migrate-pool", "image"}},
 		{"tools", "Tools", []string{"doctor", "engine", "schema", "completion", "version", "help"}},

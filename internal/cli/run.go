@@ -69,6 +69,8 @@ type runOptions struct {
 	watch    *watcher
 	// baseline makes the run the comparison of an arm with itself; nil for others.
 	baseline *baselineOptions
+	// inside makes a workload watched if none is.
+	inside bool
 	// progress is one of progressModes.
 	progress string
 }
@@ -255,6 +257,11 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 	if o.baseline != nil {
 		if e, err = o.baseline.apply(e, o.blocks); err != nil {
 			return nil, err
+		}
+	}
+	if o.inside {
+		if e, err = e.WatchFirst(tool.Declared()); err != nil {
+			return nil, usagef("%s: %w", clean.Line(file), err)
 		}
 	}
 	if o.blocksGiven {

@@ -1,6 +1,9 @@
 package experiment
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // InsideSuffix ends the name of a watched twin.
 const InsideSuffix = "-inside"
@@ -72,4 +75,38 @@ func (e *Experiment) Unwatched() *Experiment {
 		}
 	}
 	return &out
+}
+
+// WatchFirst gives the experiment with a watched twin of its first workload that can have one, in all arms; e itself if
+// it has a twin already.
+func (e *Experiment) WatchFirst(tools Tools) (*Experiment, error) {
+	if e.Unwatched() != e {
+		return e, nil
+	}
+	for i, w := range e.Workloads {
+		if !e.watchable(w.Name, tools) {
+			continue
+		}
+		out, twin := *e, w.Watched()
+		out.Workloads = slices.Insert(slices.Clone(e.Workloads), i+1, twin)
+		out.Arms = slices.Clone(e.Arms)
+		for j := range out.Arms {
+			out.Arms[j].Set = slices.Clone(out.Arms[j].Set)
+			out.Arms[j].AddTwin(w.Name, twin.Name)
+		}
+		return &out, out.CheckRunnable(tools)
+	}
+	return nil, fmt.Errorf("no workload can be watched: it takes %s", tools.WhoTakes("inside"))
+}
+
+// watchable says whether a workload can be watched as every arm runs it.
+func (e *Experiment) watchable(workload string, tools Tools) bool {
+	for _, a := range e.Arms {
+		w, _ := e.WorkloadIn(a.Name, workload)
+		can, ok := tools.Find(w.Tool, w.Mode, w.Protocol)
+		if !ok || !can.Accepts("inside") {
+			return false
+		}
+	}
+	return true
 }

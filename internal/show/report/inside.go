@@ -28,13 +28,23 @@ const insideNote = "Medians over trials of the watched workload, each interval w
 // WriteInside prints the inside of the path alone.
 func WriteInside(w io.Writer, a answer.Answer, o Options) error {
 	only := answer.Answer{Nearfar: a.Nearfar, Inside: a.Inside}
+	only.Run = a.Run
 	for _, warning := range a.Warnings {
 		if strings.HasPrefix(warning.Code, "inside-") {
 			only.Warnings = append(only.Warnings, warning)
 		}
 	}
-	only.Run = a.Run
-	return Write(w, only, o)
+	return writers{
+		terminal: func(s screen) string { return terminal(only, s) },
+		markdown: func() string { return markdown(only) },
+		csv:      func() error { return csvTable(w, only) },
+		document: struct {
+			Nearfar  string           `json:"nearfar"`
+			Run      string           `json:"run"`
+			Inside   []inside.Inside  `json:"inside"`
+			Warnings []answer.Warning `json:"warnings"`
+		}{only.Nearfar, only.Run, only.Inside, append([]answer.Warning{}, only.Warnings...)},
+	}.write(w, o)
 }
 
 // insideSection says where the time of round trips went.

@@ -104,4 +104,11 @@ func TestTheInsideAloneIsWritten(t *testing.T) {
 		strings.Contains(text, "elsewhere") || strings.Contains(text, "Arms: median") {
 		t.Errorf("got\n%s", text)
 	}
+	b.Reset()
+	if err := WriteInside(&b, a, Options{Format: "json"}); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, `"watched": "rr-inside"`) || strings.Contains(text, "comparisons") {
+		t.Errorf("got\n%s", text)
+	}
 }

@@ -39,7 +39,7 @@ func terminal(a answer.Answer, s screen) string {
 // paragraphs is the answer in words: its first line, what that rests on, and what else was found. An answer of an older
 // version has one text.
 func paragraphs(a answer.Answer) []string {
-	if a.Headline == "" {
+	if a.Headline == "" && a.Verdict != "" {
 		return []string{a.Verdict}
 	}
 	return slices.DeleteFunc([]string{a.Headline, a.Basis, a.Also}, func(text string) bool { return text == "" })
