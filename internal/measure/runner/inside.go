@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"nearfar/internal/base/bounded"
-	"nearfar/internal/base/clean"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/inside"
 	"nearfar/internal/declare/result"
@@ -20,9 +19,6 @@ import (
 )
 
 const (
-	// watchVerb is the verb on hosts that watches a kernel, and watchReady the line that it prints on standard error
-	// when it does.
-	watchVerb, watchReady = "inside-watch", "watching"
 	// watchedTrips is how many round trips of a trial are wanted. Enough of them are then the slowest 1 %.
 	watchedTrips = 2000
 	// watchGrace is how long a watcher may take to write down what it saw.
@@ -128,10 +124,10 @@ func (w *watcher) begin(ctx context.Context, limit time.Duration) {
 	}
 	w.out, w.errs = bounded.New(inside.MaxSize), &watched{Buffer: bounded.New(floodKept)}
 	ready := w.errs.when(func(printed []byte) bool {
-		return slices.Contains(strings.Split(string(printed), "\n"), watchReady)
+		return slices.Contains(strings.Split(string(printed), "\n"), inside.Watching)
 	})
 	process, err := w.host.Start(ctx, host.Cmd{
-		Argv: []string{host.Self, watchVerb}, Stdin: w.options, Stdout: w.out, Stderr: w.errs,
+		Argv: []string{host.Self, inside.Verb}, Stdin: w.options, Stdout: w.out, Stderr: w.errs,
 	})
 	if err != nil {
 		w.problem = err.Error()
@@ -171,14 +167,7 @@ func (w *watcher) end() []byte {
 	if w.problem == "" {
 		w.problem = "the trial ended before its client was started"
 	}
-	const most = 900 // bytes; a problem has an end
-	problem := clean.Line(w.problem)
-	if len(problem) > most {
-		problem = strings.ToValidUTF8(problem[:most], "") + "..."
-	}
-	data, err := json.Marshal(inside.Recording{
-		Version: inside.Version, Side: w.side, Problem: problem, Paths: []inside.Path{},
-	})
+	data, err := json.Marshal(inside.Unknown(w.side, errors.New(w.problem)))
 	if err != nil {
 		panic(err) // plain data always has a text
 	}

@@ -1062,7 +1062,8 @@ export type StepKind =
   | "read"
   | "return"
   | "program"
-  | "answer";
+  | "answer"
+  | "resend";
 
 export interface Summary {
   verdict: string;
