@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/children"
 	"nearfar/internal/onhost/host"
 )
@@ -107,7 +108,8 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		if err := q.Plan.address(); err != nil {
 			return reply{}, err
 		}
-		return reply{}, s.buildArm(q.Plan)
+		places, err := s.buildArm(q.Plan)
+		return reply{Places: places}, err
 	case opStart:
 		return s.start(q, files)
 	case opWait:
@@ -218,7 +220,8 @@ func (s *initServer) space(arm, name string) (*namespace, error) {
 	return nil, fmt.Errorf("no namespace %s in arm %s", name, arm)
 }
 
-func (s *initServer) buildArm(p *plan) error {
+// buildArm makes an arm, and says which namespaces it has.
+func (s *initServer) buildArm(p *plan) ([]inside.Place, error) {
 	a, err := buildArm(p, s.facts.Wire)
 	if err == nil {
 		err = s.startWires(a)
@@ -228,7 +231,7 @@ func (s *initServer) buildArm(p *plan) error {
 	}
 	if err != nil {
 		a.free()
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +239,17 @@ func (s *initServer) buildArm(p *plan) error {
 	if a.wires != nil {
 		go s.watchWires(a)
 	}
-	return nil
+	return a.places(), nil
+}
+
+// places are the arm's namespaces. The name of a long path through one namespace is cut.
+func (a *builtArm) places() (all []inside.Place) {
+	const most = 64 // bytes
+	for _, ns := range a.namespaces {
+		number := uint32(ns.inode) // #nosec G115 -- the kernel numbers them with 32 bits
+		all = append(all, inside.Place{Namespace: number, Name: ns.name[:min(len(ns.name), most)]})
+	}
+	return all
 }
 
 func (s *initServer) dropArm(name string) {

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"bytes"
 	"bufio"
 	"errors"
 	"fmt"
@@ -110,6 +111,31 @@ func TestFacts(t *testing.T) {
 		t.Errorf("arms: %+v", f.Arms)
 	}
 	t.Logf("user namespace %v, wires %s, features %v", f.UserNamespace, f.Wire, f.Features)
+}
+
+// The namespaces of an arm are known by the numbers that the kernel gives them.
+func TestPlaces(t *testing.T) {
+	l := openLab(t, Options{})
+	client, _ := build(t, l, "one", path(experiment.Bridge, experiment.Router))
+	one, places := l.Machines("one").Kernel()
+	var names []string
+	for _, p := range places {
+		names = append(names, p.Name)
+	}
+	if want := []string{"client", "0-bridge", "1-router", "server"}; !one || !slices.Equal(names, want) {
+		t.Fatalf("the places are %v, %v, want %v", names, one, want)
+	}
+	var out bytes.Buffer
+	p, err := client.Start(t.Context(), host.Cmd{Argv: []string{"readlink", "/proc/self/ns/net"}, Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(out.String()), fmt.Sprintf("net:[%d]", places[0].Namespace); got != want {
+		t.Errorf("the client's namespace is %s, want %s", got, want)
+	}
 }
 
 func TestPaths(t *testing.T) {

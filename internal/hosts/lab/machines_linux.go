@@ -2,8 +2,10 @@ package lab
 
 import (
 	"context"
+	"slices"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
 )
@@ -25,8 +27,12 @@ func (m machines) CPUs(p experiment.Placement) (client, server []int, err error)
 // Ahead is not possible, and would save nothing: the hosts are on this machine.
 func (m machines) Ahead(host.Machines) bool { return false }
 
-// OneKernel is always so: hosts are namespaces.
-func (m machines) OneKernel() bool { return true }
+// Kernel is this machine's for both sides, which are namespaces like the elements between them.
+func (m machines) Kernel() (one bool, places []inside.Place) {
+	m.lab.mu.Lock()
+	defer m.lab.mu.Unlock()
+	return true, slices.Clone(m.lab.places[m.arm])
+}
 
 // Lost says why the lab cannot be used any more; nil if it can.
 func (m machines) Lost() error { return m.lab.Lost() }

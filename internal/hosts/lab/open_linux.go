@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
 )
@@ -35,8 +36,9 @@ type Lab struct {
 	pending map[uint64]chan reply
 	why     error // why the lab can no longer be used, valid once lost is closed
 	facts   Facts
-	arms    map[string]int // the index of each arm that was built
-	open    map[string]int // how many hosts of an arm are not closed
+	arms    map[string]int            // the index of each arm that was built
+	open    map[string]int            // how many hosts of an arm are not closed
+	places  map[string][]inside.Place // the namespaces of each arm
 	reader  *machine.Reader
 	init    *os.Process
 }
@@ -50,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	}
 	l := &Lab{
 		options: o, lost: make(chan struct{}), ended: make(chan struct{}), stderr: host.NewTail(8 << 10),
-		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
+		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{}, places: map[string][]inside.Place{},
 		reader: machine.NewReader(),
 	}
 	inUserNamespace := o.UserNamespace || !privileged()
@@ -204,13 +206,14 @@ func (l *Lab) Build(ctx context.Context, arm string, spec experiment.Lab) (clien
 	if err != nil {
 		return nil, nil, errorf("arm %s: %w", arm, err)
 	}
-	if _, err := l.call(ctx, request{Op: opBuild, Plan: p}); err != nil {
+	built, err := l.call(ctx, request{Op: opBuild, Plan: p})
+	if err != nil {
 		return nil, nil, errorf("arm %s: %w", arm, err)
 	}
 	facts := p.facts()
 	l.mu.Lock()
 	l.facts.Arms = append(l.facts.Arms, facts)
-	l.open[arm] = 2
+	l.open[arm], l.places[arm] = 2, built.Places
 	l.mu.Unlock()
 	return l.newHost(p, 0), l.newHost(p, len(p.Spaces)-1), nil
 }

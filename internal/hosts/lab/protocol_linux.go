@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 )
 
@@ -72,6 +73,7 @@ type reply struct {
 	Lost string `json:"lost,omitempty"`
 
 	Facts    *Facts         `json:"facts,omitempty"`
+	Places   []inside.Place `json:"places,omitempty"` // opBuild
 	Elements []ElementFacts `json:"elements,omitempty"`
 	Look     *look          `json:"look,omitempty"`
 	Counted  *counted       `json:"counted,omitempty"`

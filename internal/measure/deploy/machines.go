@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/agent"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
@@ -101,8 +102,8 @@ func (m machines) Ahead(next host.Machines) bool {
 		(m.server == n.server || apart(m.server.Known(), n.server.Known()))
 }
 
-// OneKernel says whether both sides are on one machine, by its kernel's boot ID.
-func (m machines) OneKernel() bool { return m.same }
+// Kernel says whether both sides are on one machine, by its kernel's boot ID.
+func (m machines) Kernel() (one bool, places []inside.Place) { return m.same, nil }
 
 // apart says that two agents are in different networks: on different machines, or without a common address.
 func apart(a, b agent.Facts) bool {

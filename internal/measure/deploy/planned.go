@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 )
 
@@ -135,6 +136,6 @@ func (planned) Watch(context.Context, []int, []int) (begun func(), end func() ho
 
 func (planned) Ahead(host.Machines) bool { return false }
 
-func (planned) OneKernel() bool { return false }
+func (planned) Kernel() (one bool, places []inside.Place) { return false, nil }
 
 func (planned) Lost() error { return nil }

@@ -40,30 +40,33 @@ func (r *Runner) watch(w experiment.Workload, arm string) *watch {
 		return &watch{}
 	}
 	hosts, sides := r.hosts[arm], []string{inside.Both}
-	if !hosts.Machines.OneKernel() {
-		sides = []string{inside.Client, inside.Server}
+	one, places := hosts.Machines.Kernel()
+	if !one {
+		sides, places = []string{inside.Client, inside.Server}, nil
 	}
 	all := &watch{ready: r.limits.Ready}
 	for _, side := range sides {
-		one := &watcher{side: side, host: hosts.Client, suffix: ".inside.json"}
+		watching := &watcher{side: side, host: hosts.Client, suffix: ".inside.json"}
 		if side == inside.Server {
-			one.host, one.suffix = hosts.Server, ".inside.server.json"
+			watching.host, watching.suffix = hosts.Server, ".inside.server.json"
 		}
-		one.options, one.problem = watchOptions(w, hosts.Endpoints(), side)
-		all.watchers = append(all.watchers, one)
+		watching.options, watching.problem = watchOptions(w, hosts.Endpoints(), side, places)
+		all.watchers = append(all.watchers, watching)
 	}
 	return all
 }
 
 // watchOptions are the standard input of a watcher. problem says why there is none; empty for none.
-func watchOptions(w experiment.Workload, pair host.Pair, side string) (options []byte, problem string) {
+func watchOptions(
+	w experiment.Workload, pair host.Pair, side string, places []inside.Place,
+) (options []byte, problem string) {
 	bind, dial, err := pair.Addresses(w.IP)
 	if err != nil {
 		return nil, err.Error()
 	}
 	o := inside.Options{
 		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
-		Trips: watchedTrips, Warmup: w.Warmup, Duration: w.Duration, Servers: []netip.Addr{},
+		Trips: watchedTrips, Warmup: w.Warmup, Duration: w.Duration, Servers: []netip.Addr{}, Places: places,
 	}
 	if w.Protocol == experiment.ICMP {
 		o.Port = 0

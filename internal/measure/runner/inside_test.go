@@ -74,8 +74,12 @@ func TestATwinIsWatched(t *testing.T) {
 				}
 			}
 		}
-		const options = `"protocol":"tcp","servers":["192.0.2.1"],"port":7777,"trips":2000,` +
-			`"warmup_ns":1000000,"duration_ns":1000000000}`
+		places := "" // of one machine
+		if len(sides) == 1 {
+			places = `"places":[{"namespace":4026532000,"name":"0-router"}],`
+		}
+		options := `"protocol":"tcp","servers":["192.0.2.1"],"port":7777,` + places +
+			`"trips":2000,"warmup_ns":1000000,"duration_ns":1000000000}`
 		log := strings.Join(s.log, "\n")
 		for _, side := range sides {
 			started := strings.Index(log, `watch `+side+`: {"side":"`+side+`",`+options)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 	"nearfar/internal/hosts/fake"
 	"nearfar/internal/onhost/host"
 )
@@ -162,7 +163,9 @@ func (s *scene) Watch(context.Context, []int, []int) (begun func(), end func() h
 
 func (s *scene) Ahead(host.Machines) bool { return s.overlap }
 
-func (s *scene) OneKernel() bool { return !s.twoKernels }
+func (s *scene) Kernel() (one bool, places []inside.Place) {
+	return !s.twoKernels, []inside.Place{{Namespace: 4026532000, Name: "0-router"}}
+}
 
 func (s *scene) Lost() error {
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/inside"
 )
 
 // Hosts are the two hosts of an arm, and the machine or machines that they are on.
@@ -31,8 +32,9 @@ type Machines interface {
 	// Ahead says whether a trial on the next machines may begin while the server of one on these ends: its server starts
 	// after that one (Cmd.After), and its observation (Watch) begins after the other's end.
 	Ahead(next Machines) bool
-	// OneKernel says whether both sides have the same kernel, as far as is known: one watcher then sees both.
-	OneKernel() bool
+	// Kernel says whether both sides have the same kernel, as far as is known: one watcher then sees both. places are
+	// the network namespaces of that kernel whose names are known.
+	Kernel() (one bool, places []inside.Place)
 	// Lost says which process or machine that the hosts depend on has died or hangs, in an error that wraps ErrLost;
 	// nil if none has.
 	Lost() error
