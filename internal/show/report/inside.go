@@ -122,7 +122,7 @@ func changeGroup(in inside.Inside, x inside.Against) group {
 	}
 	for i, c := range x.Elements {
 		if i == mostChanges {
-			t.add("", fmt.Sprintf("%d others differ by less", len(x.Elements)-i), "", "", "")
+			t.add("", fmt.Sprintf("%d more", len(x.Elements)-i), "", "", "")
 			break
 		}
 		name := elementName(c.Step)

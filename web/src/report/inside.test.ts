@@ -12,7 +12,8 @@ test("segments follow each other, and those below zero go the other way", () => 
 
 test("elements are named by what and where they are", () => {
   expect(elementName({ way: "reply", kind: "device", device: "eth0", device_kind: "veth", place: "router" }))
-    .toBe("device eth0 [veth] in router");
+    .toBe("device eth0 in router");
+  expect(elementName({ way: "reply", kind: "queue", device: "tun", device_kind: "vxlan" })).toBe("queue tun [vxlan]");
   expect(elementName({ way: "reply", kind: "encapsulate", device: "vxlan", device_kind: "vxlan" }))
     .toBe("encapsulate vxlan");
 });

@@ -48,9 +48,9 @@ export function stacked(bars: Bar[]): { step: InsideStep; point: Point }[] {
   });
 }
 
-// elementName names an element without its direction.
+// elementName names an element without its direction. veth is what a lab is made of, and is not said.
 export function elementName(s: InsideStep): string {
-  const kind = s.device_kind && s.device_kind !== s.device ? ` [${s.device_kind}]` : "";
+  const kind = s.device_kind && s.device_kind !== s.device && s.device_kind !== "veth" ? ` [${s.device_kind}]` : "";
   return oneLine(s.kind + (s.device ? ` ${s.device}` : "") + kind + (s.place ? ` in ${s.place}` : ""));
 }
 

@@ -121,7 +121,7 @@ func kindsOf(layers []string) []inside.Kind {
 	of := map[string][]inside.Kind{
 		"router": {inside.Forward}, "dlr": {inside.Forward}, "bridge": {inside.Bridge}, "wire": {inside.Wire},
 		"vtep":     {inside.Encapsulate, inside.Decapsulate},
-		"firewall": {inside.Forward, inside.Deliver},
+		"firewall": {inside.Forward, inside.Deliver, inside.Send, inside.Answer}, // what comes in, and what goes out
 	}
 	var all []inside.Kind
 	for _, layer := range layers {
@@ -233,13 +233,14 @@ func micro(m Measure) string {
 	return text
 }
 
-// Name names a step in words: "forward in router (request)", "device veth0 of client (reply)".
+// Name names a step in words: "forward in 1-router (request)", "queue tun [vxlan] in client (reply)". veth is what a
+// lab is made of, and is not said.
 func Name(s inside.Step) string {
 	text := string(s.Kind)
 	if s.Device != "" {
 		text += " " + s.Device
 	}
-	if s.DeviceKind != "" && s.DeviceKind != s.Device {
+	if s.DeviceKind != "" && s.DeviceKind != s.Device && s.DeviceKind != "veth" {
 		text += " [" + s.DeviceKind + "]"
 	}
 	if s.Place != "" {
