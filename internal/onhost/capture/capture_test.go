@@ -301,3 +301,38 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestInspect: what follows the last header is given without what fills the frame, and the header's own words about it.
+func TestInspect(t *testing.T) {
+	datagram := udp(5000, []byte("x"))
+	padded := append(ip(client4, server4, protoUDP, datagram), 0, 0, 0)
+	binary.BigEndian.PutUint16(padded[4:], 77)
+	p := Inspect(padded)
+	if l := p.Layers[0]; !bytes.Equal(p.Payload, datagram) || l.Ident != 77 || l.Part || l.Payload != len(datagram) {
+		t.Errorf("%+v", p)
+	}
+	p = Inspect(ip(node6, other6, protoUDP, udp(4789, vxlan(257, frame(padded)))))
+	if l := p.Layers[1]; !bytes.Equal(p.Payload, datagram) || l.Ident != 77 || l.ID != 257 || p.Closed != "" {
+		t.Errorf("%+v", p)
+	}
+	whole := ip(node4, other4, protoUDP, udp(4789, vxlan(257, frame(padded))))
+	for kept := len(whole) - len(padded); kept < len(whole)-len(padded)+20; kept++ { // the inner header is cut
+		if p := Inspect(whole[:kept]); len(p.Layers) != 1 || p.Closed != VXLAN {
+			t.Errorf("%d bytes: %+v", kept, p)
+		}
+	}
+	for offset, first := range map[uint16]bool{0x2000: true, 100: false} {
+		if p := Inspect(fragment(padded, offset)); !p.Layers[0].Part || (p.Payload != nil) != first {
+			t.Errorf("%+v", p)
+		}
+	}
+	hidden := ip(node4, other4, protoESP, make([]byte, 40))
+	if p := Inspect(hidden); p.Hidden != ESP || p.Payload != nil {
+		t.Errorf("%+v", p)
+	}
+	large := bytes.Clone(padded)
+	binary.BigEndian.PutUint16(large[2:], 0) // a packet of more than 64 KiB, which the device cuts up
+	if p := Inspect(large); p.Layers[0].Payload != -1 || len(p.Payload) != len(datagram)+3 {
+		t.Errorf("%+v", p)
+	}
+}
