@@ -191,67 +191,6 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 	}
 }
 
-func TestQuantities(t *testing.T) {
-	metrics := func(tool, mode, definition string, m ...result.Metric) []result.Trial {
-		return []result.Trial{{Tool: result.ToolVersion{Name: tool}, Mode: mode, Definition: definition, Metrics: m}}
-	}
-	seconds := func(name, stat string) result.Metric {
-		return result.Metric{Name: name, Stat: stat, Unit: result.Seconds, Value: 1}
-	}
-	rtt := func(stat string) result.Metric { return seconds(result.RTT, stat) }
-	goodput := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1}
-	behind := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1, Scope: "background"}
-	behindUp, behindDown := behind, behind
-	behindUp.Scope, behindDown.Scope = "background upload", "background download"
-	transactions := result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: 1}
-	loss := result.Metric{Name: result.Loss, Unit: result.One, Value: 0}
-	loaded := []result.Metric{seconds(result.ServiceTime, result.P50), seconds(result.ServiceTime, result.P99),
-		seconds(result.ResponseTime, result.P50), seconds(result.ResponseTime, result.P99), transactions, loss}
-	for _, c := range []struct {
-		name         string
-		trials       []result.Trial
-		want, beside string
-	}{
-		{"rr", metrics("native", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99),
-			transactions), "rtt p50, rtt p99", ""},
-		{"netperf", metrics("netperf", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)),
-			"rtt mean", ""},
-		{"ping with few probes", metrics("ping", "ping", result.DefinitionRTT, rtt(result.Mean)), "rtt mean", ""},
-		{"a stream with smoothed round trips",
-			metrics("iperf3", "stream", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput", ""},
-		{"a load", metrics("native", "load", result.DefinitionResponseTime, loaded...),
-			"response_time p50, response_time p99, loss", "transaction_rate"},
-		{"a load with few requests", metrics("native", "load", result.DefinitionResponseTime,
-			seconds(result.ResponseTime, result.Mean), transactions),
-			"response_time mean", "transaction_rate"},
-		{"sockperf's load", metrics("sockperf", "load", result.DefinitionRTT, rtt(result.P50)), "rtt p50", ""},
-		{"messages", metrics("native", "messages", result.DefinitionRate,
-			result.Metric{Name: result.MessageRate, Unit: result.PerSecond}, goodput, loss), "message_rate", "loss"},
-		{"rr beside a stream", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behind), "rtt p50",
-			"goodput of the background"},
-		{"rr beside a stream both ways", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50),
-			behindUp, behindDown), "rtt p50",
-			"goodput of the background upload, goodput of the background download"},
-		{"a background does not make a stream", metrics("native", "rr", result.DefinitionRTT, behind), "",
-			"goodput of the background"},
-		{"nothing", nil, "", ""},
-	} {
-		names := func(of []figures.Quantity) string {
-			var all []string
-			for _, q := range of {
-				all = append(all, q.Name())
-			}
-			return list(all)
-		}
-		if got := names(figures.Quantities(c.trials)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		if got := names(figures.Beside(c.trials)); got != c.beside {
-			t.Errorf("%s: beside it %s, want %s", c.name, got, c.beside)
-		}
-	}
-}
-
 // A background's goodput is among the figures, but not compared: nobody asked about it, and it would make the other
 // differences harder to prove.
 func TestBackgroundIsReportedAndNotCompared(t *testing.T) {

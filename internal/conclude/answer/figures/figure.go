@@ -61,8 +61,8 @@ func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, l Lack
 	return f, median.Known
 }
 
-// figures gives the median of each arm, in the order of the file.
-func figures(e *experiment.Experiment, c Cells) []Figure {
+// ofArms gives the median of each arm, in the order of the file.
+func ofArms(e *experiment.Experiment, c Cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
 		if f, ok := FigureOf(Deployed(e), arm.Name, c.Workload, c.Ranking, c.Attempts[arm.Name]); ok {

@@ -72,7 +72,7 @@ func Of(in Run, tables []Cells) (Figures, []result.Warning) {
 	var estimates []stats.Cost
 	var arms [][]alone
 	for _, c := range tables {
-		f.Arms = append(f.Arms, figures(in.Experiment, c)...)
+		f.Arms = append(f.Arms, ofArms(in.Experiment, c)...)
 		part := attribute(in.Experiment, c, f.Comparisons)
 		f.Layers, estimates = append(f.Layers, part.layers...), append(estimates, part.estimates...)
 		arms = append(arms, part.alone...)
