@@ -198,7 +198,9 @@ function notes(
     }
     const all: string[] = [];
     if (a.cost) all.push(`watching adds ${measure(a.cost)} to the ${inside.quantity}`);
-    if (a.ratio) all.push(`the elements sum to ${(100 * a.ratio.median).toFixed(1)} % of the round trip that the tool reports`);
+    if (a.ratio) {
+      all.push(`the elements sum to ${(100 * a.ratio.median).toFixed(1)} % of the round trip that the tool reports`);
+    }
     if (a.between) all.push(`between the machines ${measure(a.between, number)}, both directions together`);
     for (const m of a.machines) {
       const of = m.side === "both" ? "" : ` on the ${m.side}'s machine`;
