@@ -14,7 +14,7 @@ type Key struct {
 	// About describes it in the schema. {{...}} stands for what the tools declare, and {{WhoTakes}} for who takes the
 	// key. It is empty for a key that the template of the schema describes.
 	About string
-	// Shape is the rest of its schema; defined says that the schema has it as a definition.
+	// Shape is the rest of its schema; Defined says that the schema has it as a definition.
 	Shape   func(t Tools) string
 	Defined bool
 	// General says that the key is not one of a tool: every workload has it, or its reader says who takes it.

@@ -172,10 +172,8 @@ func (r *reader) hostTools(f fields) map[string]string {
 	}
 	paths := map[string]string{}
 	for name := range inner.named {
-		if v, ok := r.optional(inner, name); ok {
-			if path, ok := r.text(v.value, name, "/opt/bin/"+name); ok {
-				paths[name] = path
-			}
+		if path := ""; inner.Text(name, "/opt/bin/"+name, &path) {
+			paths[name] = path
 		}
 	}
 	if len(paths) == 0 {

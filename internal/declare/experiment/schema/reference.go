@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -261,11 +262,7 @@ func (r *reference) link(key string, n *yaml.Node) string {
 
 // scalar makes a link to a kind of text, which is written at the end.
 func (r *reference) scalar(name string) string {
-	seen := false
-	for _, n := range r.named {
-		seen = seen || n == name
-	}
-	if !seen {
+	if !slices.Contains(r.named, name) {
 		r.named = append(r.named, name)
 	}
 	return fmt.Sprintf("[%s](#kinds-of-values)", name)
