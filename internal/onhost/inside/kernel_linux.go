@@ -14,6 +14,7 @@ type offsets struct {
 	linkKind                       int16 // rtnl_link_ops
 	inum                           int16 // net
 	pid, comm, queue               int16 // task_struct
+	family                         int16 // sock
 	// throttled is the count in a cfs_rq that says that its control group has used up its CPU time; 0 if this kernel has
 	// none.
 	throttled int16
@@ -42,6 +43,7 @@ func readOffsets() (o offsets, err error) {
 		linkKind: field("rtnl_link_ops", "kind"),
 		inum:     field("net", "ns", "inum"),
 		pid:      field("task_struct", "pid"),
+		family:   field("sock", "__sk_common", "skc_family"),
 		comm:     field("task_struct", "comm"),
 		queue:    field("task_struct", "se", "cfs_rq"),
 	}

@@ -22,7 +22,8 @@ const (
 	stateReader   = 56 // u32: the thread that copied the data
 	stateSocket   = 64 // u64: the socket that has the data; 0 for none
 	stateRead     = 60 // u32: 1 when the server's program has the request
-	stateSize     = 72
+	stateOrigin   = 72 // u32: the network namespace where the packet was sent
+	stateSize     = 80
 )
 
 // The phases of a trip.
@@ -96,6 +97,7 @@ const (
 	evDrop                           // the packet was dropped; number: the kernel's reason
 	evResent                         // TCP sent it again
 	evThrottled                      // a thread could run, and its control group had used up its CPU time; device: the thread
+	evFoundQ                         // as evQueue, with another buffer: a wire outside of the kernel sent the packet on
 )
 
 // What an event of a thread says besides.

@@ -111,7 +111,7 @@ func (g *generator) queued() asm.Instructions {
 	if g.side == declared.Server {
 		a.do(asm.Ja.Label(out))
 	} else {
-		a.resent(phaseRequest, "first")
+		a.again(phaseRequest, "first")
 		a.mark("first")
 		a.due("begin")
 		a.mark("begin")
@@ -120,6 +120,7 @@ func (g *generator) queued() asm.Instructions {
 			a.do(asm.Mov.Imm32(asm.R2, int32(g.space)), asm.JNE.Reg(asm.R1, asm.R2, out))
 		}
 		a.startTrip(g)
+		a.origin()
 		a.sender(g, stateClient)
 		a.record(g, evRequest, true)
 		a.learn(g)
@@ -129,7 +130,7 @@ func (g *generator) queued() asm.Instructions {
 	if g.side == declared.Client {
 		a.do(asm.Ja.Label(out))
 	} else {
-		a.resent(phaseReply, "firstReply")
+		a.again(phaseReply, "firstReply")
 		a.mark("firstReply")
 		a.load(asm.R1, statePhase)
 		a.do(asm.JNE.Imm(asm.R1, phaseRequest, out))
@@ -143,11 +144,16 @@ func (g *generator) queued() asm.Instructions {
 		}
 		a.set(statePhase, phaseReply)
 		a.follow()
+		a.origin()
 		a.sender(g, stateServer)
 		a.record(g, evReply, true)
 		a.learn(g)
 		a.do(asm.Ja.Label(out))
 	}
+	a.mark("sentOn")
+	a.record(g, evFoundQ, true)
+	a.learn(g)
+	a.do(asm.Ja.Label(out))
 	a.mark("resent")
 	a.ofThread(0, 0)
 	a.record(g, evResent, false)
@@ -211,17 +217,28 @@ func (a *assembler) follow() {
 	a.set(stateArrived, 0)
 }
 
-// resent follows the packet if TCP sends the followed one's data again in this phase; else it jumps.
-func (a *assembler) resent(phase int32, other string) {
+// origin remembers in which namespace the packet is sent.
+func (a *assembler) origin() {
+	a.namespace(asm.R1)
+	a.do(asm.StoreMem(asm.R7, stateOrigin, asm.R1, asm.Word))
+}
+
+// again follows a packet that has the followed one's data in this phase: a wire outside of the kernel sends it on, or TCP
+// sends it once more. Else it jumps.
+func (a *assembler) again(phase int32, other string) {
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phase, other))
+	a.namespace(asm.R8)
 	a.load(asm.R1, stateSequence)
+	a.load(asm.R3, stateOrigin)
 	a.do(
 		asm.LoadMem(asm.R2, asm.RFP, onSequence, asm.Word),
-		asm.JEq.Imm(asm.R2, 0, other), // UDP has no numbers
 		asm.JNE.Reg(asm.R1, asm.R2, other),
+		asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord),
+		asm.JNE.Reg(asm.R8, asm.R3, "sentOn"),
+		asm.JNE.Imm(asm.R2, 0, "resent"),
+		asm.Ja.Label(other), // UDP has no numbers: it is the next request
 	)
-	a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("resent"))
 }
 
 // sender records when the current thread entered the system call that sends, and remembers the thread.
@@ -349,10 +366,17 @@ func (g *generator) receivedRequest(a *assembler, found eventType) {
 	a.mark("later")
 }
 
-// ready records that the socket has the data of the packet that this CPU received last.
+// ready records that the socket has the data of the packet that this CPU received last. Packet sockets do not count:
+// they get a copy on the way, as a capture or a wire outside of the kernel does.
 func (g *generator) ready() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()
+	a.do(
+		asm.LoadMem(asm.R1, asm.R6, g.family, asm.Half),
+		asm.JEq.Imm(asm.R1, unix.AF_INET, "internet"),
+		asm.JNE.Imm(asm.R1, unix.AF_INET6, out),
+	)
+	a.mark("internet")
 	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
 	a.load(asm.R1, stateArrived)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))

@@ -232,7 +232,7 @@ func (e event) isStep() bool {
 
 func (e event) isAtDevice() bool {
 	switch e.kind {
-	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR:
+	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR, evFoundQ:
 		return true
 	}
 	return false
@@ -269,8 +269,13 @@ func (n *namer) step(last, e event) declared.Kind {
 			return declared.Forward
 		}
 	case evXmit:
-		if last.kind == evRequest || last.kind == evReply || last.kind == evQueue {
+		switch last.kind {
+		case evRequest, evReply, evQueue, evFoundQ:
 			return declared.Queue
+		}
+	case evFoundQ:
+		if last.isArrival() {
+			return declared.Wire
 		}
 	case evFoundB, evFoundR:
 		if last.kind == evXmit || n.side == declared.Client && last.isAtDevice() {
