@@ -133,6 +133,7 @@ func changeGroup(in inside.Inside, x inside.Against) group {
 	}
 	row("sum of all", x.Sum, "")
 	row("sum of "+strings.Join(x.Layers, ", "), x.Own, "")
+	row("without recording", x.Corrected, "less what its events cost")
 	row("by subtraction", x.Subtracted, "not watched")
 	return group{fmt.Sprintf("%s: where %s differs from %s", in.Workload, x.Arm, x.Baseline), t}
 }

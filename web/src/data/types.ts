@@ -615,6 +615,7 @@ export interface InsideAgainst {
   sum: InsideMeasure | null;
   layers?: string[];
   own?: InsideMeasure;
+  corrected?: InsideMeasure;
   subtracted?: InsideMeasure;
   disagree?: string;
 }

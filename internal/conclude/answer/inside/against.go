@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/declare/inside"
+	"nearfar/internal/declare/result"
 )
 
 // against says where the difference of an arm from the baseline arises. It is false if either was not seen.
@@ -16,6 +17,7 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 	a := Against{Arm: name, Baseline: in.Baseline, Elements: []Change{}}
 	kinds := kindsOf(in.Subtracted[name].Layers)
 	own := map[bool][]stats.Value{} // of the arm (true) and of the baseline, summed up by machine
+	more := 0                       // elements of the layers that only the arm has, less those that only the baseline has
 	for _, one := range arm.sides {
 		i := slices.IndexFunc(base.sides, func(s side) bool { return s.name == one.name })
 		if i < 0 || len(one.path) == 0 || len(base.sides[i].path) == 0 {
@@ -28,9 +30,11 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 			a.Elements = append(a.Elements, c)
 			if c.Own && p.arm >= 0 {
 				mine = append(mine, p.arm)
+				more++
 			}
 			if c.Own && p.base >= 0 {
 				theirs = append(theirs, p.base)
+				more--
 			}
 		}
 		if one.name != inside.Server { // the client's trip has the server's in it
@@ -46,6 +50,7 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 	}
 	if len(own) > 0 {
 		a.Own = difference(own[true], own[false])
+		a.Corrected = difference(less(own[true], in.eventCosts(base), more), own[false])
 	}
 	slices.SortStableFunc(a.Elements, func(x, y Change) int {
 		return cmp.Compare(math.Abs(y.Median), math.Abs(x.Median))
@@ -55,6 +60,43 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 		a.Disagree = a.disagreement()
 	}
 	return a, true
+}
+
+// eventCosts is what recording one event adds to a trip of the baseline, in each block: what the elements take together
+// beyond the round trip of the workload that is not watched, shared among them. It is empty if two machines were
+// watched, which record events of their own.
+func (in Input) eventCosts(base armSeen) []stats.Value {
+	if len(base.sides) != 1 || base.sides[0].name != inside.Both || in.Mean {
+		return nil
+	}
+	var plain []result.Trial
+	for _, t := range in.Trials {
+		if t.Arm == in.Baseline && t.Workload == in.Workload && t.Error == "" {
+			plain = append(plain, t)
+		}
+	}
+	without := stats.PerBlock(in.reported(plain))
+	var all []stats.Value
+	for _, v := range stats.PerBlock(base.sides[0].values(func(w *way) float64 { return w.whole })) {
+		i := slices.IndexFunc(without, func(o stats.Value) bool { return o.Block == v.Block })
+		if i >= 0 {
+			cost := (v.Value - without[i].Value) / float64(len(base.sides[0].path))
+			all = append(all, stats.Value{Block: v.Block, Value: max(0, cost)})
+		}
+	}
+	return all
+}
+
+// less takes the cost of some events from the values of the same blocks.
+func less(values, costs []stats.Value, events int) []stats.Value {
+	var negative []stats.Value
+	for _, c := range costs {
+		negative = append(negative, stats.Value{Block: c.Block, Value: -c.Value * float64(events)})
+	}
+	if negative == nil {
+		return nil
+	}
+	return plus(values, negative)
 }
 
 // sumOf sums up the medians of steps; nil stands for all, an empty list for none.
@@ -199,7 +241,10 @@ func align(arm, base []inside.Step) []pair {
 // they agree as far as their intervals tell.
 func (a Against) disagreement() string {
 	inner, what := a.Own, "the elements of "+strings.Join(a.Layers, ", ")
-	if inner == nil {
+	switch {
+	case a.Corrected != nil:
+		inner, what = a.Corrected, what+", less what recording them costs,"
+	case inner == nil:
 		inner, what = a.Sum, "all elements together"
 	}
 	if !apart(inner, a.Subtracted) {

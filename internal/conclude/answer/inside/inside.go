@@ -137,6 +137,9 @@ type Against struct {
 	Sum    *Measure `json:"sum"`
 	Layers []string `json:"layers,omitempty"`
 	Own    *Measure `json:"own,omitempty"`
+	// Corrected is Own less what it costs to record the events of the elements that only one of the two has: that cost
+	// is in the times of watched trips. Null if the cost is not known.
+	Corrected *Measure `json:"corrected,omitempty"`
 	// Subtracted is the same difference by subtraction: of the workload without watching.
 	Subtracted *Measure `json:"subtracted,omitempty"`
 	// Disagree says that both methods are surely apart, and what else changed; empty if they agree.
