@@ -59,16 +59,17 @@ func TestDependencies(t *testing.T) {
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/onhost/agent", "nearfar/internal/onhost/agent/allow",
 		"nearfar/internal/base/clean", "nearfar/internal/base/hdr", "nearfar/internal/base/lazyregexp",
 		"nearfar/internal/base/stats", "nearfar/internal/declare/check", "nearfar/internal/declare/experiment",
-		"nearfar/internal/declare/result", "nearfar/internal/onhost/agent/daemon",
+		"nearfar/internal/declare/inside", "nearfar/internal/declare/result", "nearfar/internal/onhost/agent/daemon",
 		"nearfar/internal/onhost/agent/tls", "nearfar/internal/onhost/agentcli", "nearfar/internal/onhost/capture",
 		"nearfar/internal/onhost/children", "nearfar/internal/onhost/confine", "nearfar/internal/onhost/engine",
-		"nearfar/internal/onhost/host", "nearfar/internal/onhost/hostverbs", "nearfar/internal/onhost/listening",
+		"nearfar/internal/onhost/host", "nearfar/internal/onhost/hostverbs", "nearfar/internal/onhost/inside",
+		"nearfar/internal/onhost/listening",
 		"nearfar/internal/onhost/machine", "nearfar/internal/onhost/reach", "nearfar/internal/onhost/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",
 		"github.com/safchain/ethtool", "github.com/spf13/pflag", "golang.org/x/net/bpf",
 	}
 	below := []string{
-		"nearfar/internal/onhost/engine/", "github.com/HdrHistogram/", "go.yaml.in/yaml/", "github.com/vishvananda/",
+		"nearfar/internal/onhost/engine/", "github.com/HdrHistogram/", "github.com/cilium/ebpf/", "github.com/vishvananda/",
 		"golang.org/x/sys/",
 		"gonum.org/v1/gonum/",
 	}

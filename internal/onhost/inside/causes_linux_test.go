@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -167,9 +168,9 @@ func prefer() { setPriority(1) }
 func occupy(t *testing.T, cpu int, busy time.Duration) {
 	var end atomic.Bool
 	ended := make(chan struct{})
-	s := &space{t: t}
-	go s.onThread(func() error {
+	go func() {
 		defer close(ended)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		pin(cpu)
 		setPriority(10)
 		for !end.Load() {
@@ -177,8 +178,7 @@ func occupy(t *testing.T, cpu int, busy time.Duration) {
 			_ = unix.Nanosleep(&wait, nil)
 			spin(busy)
 		}
-		return nil
-	})
+	}()
 	t.Cleanup(func() { end.Store(true); <-ended })
 }
 

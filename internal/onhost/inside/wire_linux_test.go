@@ -82,7 +82,7 @@ func TestWire(t *testing.T) {
 			}
 			steps[i] = medians(p)[at]
 		}
-		if longer := time.Duration(steps[1] - steps[0]); longer < 190*time.Microsecond || longer > 300*time.Microsecond {
+		if longer := time.Duration(steps[1] - steps[0]); longer < 150*time.Microsecond || longer > 400*time.Microsecond {
 			t.Errorf("%s: a wire that is 200 us longer has a step that is %v longer", protocol, longer)
 		}
 	}
