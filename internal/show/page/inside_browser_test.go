@@ -124,6 +124,9 @@ func testInside(t *testing.T, b *pagetest.Tab) {
 	if wide := pagetest.Eval[int](t, b, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("the page is %d pixels wide on a screen of 390", wide)
 	}
+	if high := pagetest.Eval[int](t, b, `document.querySelector("#inside h2").offsetHeight`); high > 40 {
+		t.Errorf("the heading is %d pixels high on a screen of 390: more than one line", high)
+	}
 	b.NoMessages(t)
 
 	d.Answer.Inside = nil
