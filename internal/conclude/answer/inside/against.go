@@ -168,6 +168,7 @@ func kindsOf(layers []string) []inside.Kind {
 	var all []inside.Kind
 	for _, layer := range layers {
 		known := false
+		layer, _, _ = strings.Cut(layer, "(") // a parameter changes how long it takes, and not where
 		for name, kinds := range of {
 			for word := range strings.FieldsSeq(layer) {
 				if word == name || strings.HasPrefix(word, name+"-") {

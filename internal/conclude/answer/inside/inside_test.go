@@ -220,6 +220,27 @@ func TestCostOfEventsIsTakenAway(t *testing.T) {
 	}
 }
 
+// The elements of a layer with parameters are its own, as those of one without.
+func TestElementsOfLayersWithParameters(t *testing.T) {
+	for layers, own := range map[string]bool{
+		"firewall": true, "firewall firewall(rules=1000)": true, "firewall(at=router)": true,
+		"firewall wait=spin": false, "wait=spin(firewall)": false,
+	} {
+		w := &world{}
+		for block := 1; block <= 8; block++ {
+			w.add(t, "base", block, 10e-6, 10e-6, recording(recorded.Both, 50, short(), 1000, 2000, 3000, 4000))
+			w.add(t, "guarded", block, 11e-6, 11e-6, recording(recorded.Both, 50, short(), 2000, 2000, 3000, 4000))
+		}
+		a := w.of(map[string]inside.Subtracted{"guarded": {Layers: strings.Fields(layers)}}, "base", "guarded").Against[0]
+		if (a.Own != nil) != own {
+			t.Errorf("%s: own is %+v", layers, a.Own)
+		}
+		if own {
+			near(t, layers, a.Own.Median, 1e-6)
+		}
+	}
+}
+
 // What only the baseline has counts against the arm. What a setting does, no element is known to own.
 func TestElementsThatTheArmLacks(t *testing.T) {
 	w := &world{}
