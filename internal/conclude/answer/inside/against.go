@@ -63,7 +63,7 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 }
 
 // eventCosts is what recording one event adds to a trip of the baseline, in each block: what the elements take together
-// beyond the round trip of the workload that is not watched, shared among them. It is empty if two machines were
+// beyond the round trip of the workload that is not watched, shared among their events. It is empty if two machines were
 // watched, which record events of their own.
 func (in Input) eventCosts(base armSeen) []stats.Value {
 	if len(base.sides) != 1 || base.sides[0].name != inside.Both || in.Mean {
@@ -80,11 +80,29 @@ func (in Input) eventCosts(base armSeen) []stats.Value {
 	for _, v := range stats.PerBlock(base.sides[0].values(func(w *way) float64 { return w.whole })) {
 		i := slices.IndexFunc(without, func(o stats.Value) bool { return o.Block == v.Block })
 		if i >= 0 {
-			cost := (v.Value - without[i].Value) / float64(len(base.sides[0].path))
+			cost := (v.Value - without[i].Value) / eventsOf(base.sides[0].path)
 			all = append(all, stats.Value{Block: v.Block, Value: max(0, cost)})
 		}
 	}
 	return all
+}
+
+// systemCall is how many other events an event at a system call costs as much as: the kernel takes its slow way into and
+// out of all system calls while somebody watches them (ADR 0152).
+const systemCall = 3.5
+
+// eventsOf is how many events a path's steps are recorded with, by their cost.
+func eventsOf(path []inside.Step) float64 {
+	events := 0.0
+	for _, step := range path {
+		switch step.Kind {
+		case inside.Send, inside.Return:
+			events += systemCall
+		default:
+			events++
+		}
+	}
+	return events
 }
 
 // less takes the cost of some events from the values of the same blocks.
