@@ -40,6 +40,7 @@ func TestKubernetes(t *testing.T) {
 		"paths": (*kubeRig).paths, "images": (*kubeRig).images, "mixed": (*kubeRig).mixed,
 		"two runs": (*kubeRig).twoRuns, "load balancer": (*kubeRig).loadBalancer, "proxy": (*kubeRig).proxy,
 		"encapsulation": (*kubeRig).encapsulation, "policies": (*kubeRig).policies, "inside": (*kubeRig).inside,
+		"no rights": (*kubeRig).withoutRights,
 	} {
 		tests[name] = func(t *testing.T) { test(r.in(t)) }
 	}
@@ -135,6 +136,24 @@ func (r *kubeRig) images() {
 			t.Errorf("%s: %+v", name, pod)
 		}
 	}
+	r.nothingLeftOf(a)
+}
+
+// unwatchedPods is a run of a watched workload between two pods, which may not watch the kernel.
+const unwatchedPods = `
+nearfar: v1
+name: unwatched
+arms:
+  pods: {kubernetes: {client: {resources: {}}, server: {resources: {}}}}
+workloads: [{name: rr, tool: native, mode: rr, inside: true, request: 64B, duration: 500ms, warmup: 50ms}]
+schedule: {blocks: 2, seed: 1}
+`
+
+// withoutRights: what happens inside the path of pods is unknown, and all else is as ever.
+func (r *kubeRig) withoutRights() {
+	a := r.start(unwatchedPods).answer(r.t)
+	wantNoFailures(r.t, a)
+	wantUnknown(r.t, a)
 	r.nothingLeftOf(a)
 }
 
