@@ -14,7 +14,7 @@ const (
 	stateClient   = 24 // u32: the client's thread
 	stateServer   = 28 // u32: the server's thread
 	stateSpace    = 32 // u32: the network namespace where the packet was seen last
-	stateSequence = 36 // u32: the packet's sequence number (TCP, ICMP)
+	stateSequence = 36 // u32: the packet's sequence number (TCP, ICMP), or the client's port (UDP)
 	stateFree     = 40 // u32: the first slot that no trip has used
 	stateLost     = 44 // u32: trips that found no slot
 	stateArrived  = 48 // u32: 1 + the CPU that received the packet, and no other packet since; 0 for none
@@ -23,6 +23,7 @@ const (
 	stateSocket   = 64 // u64: the socket that has the data; 0 for none
 	stateRead     = 60 // u32: 1 when the server's program has the request
 	stateOrigin   = 72 // u32: the network namespace where the packet was sent
+	stateWakes    = 76 // u32: how many threads were woken since the data became ready
 	stateSize     = 80
 )
 
@@ -40,6 +41,8 @@ const (
 	slotEvents = 8
 	slotSize   = slotEvents + maxEvents*eventSize
 
+	// maxWakes is how many threads that are woken when data is ready are recorded.
+	maxWakes = 8
 	// maxEvents is how many events of a trip are kept. The longest path of a lab, which is encapsulated and passes a
 	// router and a firewall, has about 90 both ways.
 	maxEvents = 128

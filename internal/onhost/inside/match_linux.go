@@ -29,7 +29,7 @@ const (
 )
 
 // match finds out whether the packet (R6) is one of the flow's, plain or inside a tunnel. R8 is then phaseRequest or
-// phaseReply, and the sequence number is on the stack; else the program ends. Packets of TCP without data are not
+// phaseReply, and the number that the packets of a trip share is on the stack; else the program ends. Packets of TCP without data are not
 // matched.
 func (a *assembler) match(f flow) {
 	matched := a.fresh("matched")
@@ -103,14 +103,16 @@ func (a *assembler) plain(f flow, matched, other string) {
 		a.packetAt(asm.R1, h.payload+2, asm.Half)
 		a.do(asm.JNE.Imm(asm.R1, networkOrder(f.port), reply))
 		a.toServer(f, h.destination, h.length, reply)
+		a.packetAt(asm.R3, h.payload, asm.Half)
 		a.do(asm.Mov.Imm(asm.R8, phaseRequest), asm.Ja.Label(payload))
 		a.mark(reply)
 		a.packetAt(asm.R1, h.payload, asm.Half)
 		a.do(asm.JNE.Imm(asm.R1, networkOrder(f.port), other))
 		a.toServer(f, h.source, h.length, other)
+		a.packetAt(asm.R3, h.payload+2, asm.Half)
 		a.do(asm.Mov.Imm(asm.R8, phaseReply))
 		a.mark(payload)
-		a.do(asm.Mov.Imm(asm.R1, 0))
+		a.do(asm.Mov.Reg(asm.R1, asm.R3)) // the client's port: UDP has no numbers
 		if f.protocol == protocolTCP {
 			a.hasData(f.version, h)
 			a.packetAt(asm.R1, h.payload+4, asm.Word)

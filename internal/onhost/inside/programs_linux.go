@@ -111,14 +111,11 @@ func (g *generator) queued() asm.Instructions {
 	if g.side == declared.Server {
 		a.do(asm.Ja.Label(out))
 	} else {
-		a.again(phaseRequest, "first")
+		a.again(g, phaseRequest, "first")
 		a.mark("first")
+		a.inSpace(g)
 		a.due("begin")
 		a.mark("begin")
-		if g.space != 0 {
-			a.namespace(asm.R1)
-			a.do(asm.Mov.Imm32(asm.R2, int32(g.space)), asm.JNE.Reg(asm.R1, asm.R2, out))
-		}
 		a.startTrip(g)
 		a.origin()
 		a.sender(g, stateClient)
@@ -130,7 +127,7 @@ func (g *generator) queued() asm.Instructions {
 	if g.side == declared.Client {
 		a.do(asm.Ja.Label(out))
 	} else {
-		a.again(phaseReply, "firstReply")
+		a.again(g, phaseReply, "firstReply")
 		a.mark("firstReply")
 		a.load(asm.R1, statePhase)
 		a.do(asm.JNE.Imm(asm.R1, phaseRequest, out))
@@ -154,13 +151,24 @@ func (g *generator) queued() asm.Instructions {
 	a.record(g, evFoundQ, true)
 	a.learn(g)
 	a.do(asm.Ja.Label(out))
-	a.mark("resent")
-	a.ofThread(0, 0)
-	a.record(g, evResent, false)
+	if g.protocol == protocolTCP {
+		a.mark("resent")
+		a.ofThread(0, 0)
+		a.record(g, evResent, false)
+	}
 	a.mark("follow")
 	a.record(g, evQueue, true)
 	a.learn(g)
 	return a.end()
+}
+
+// inSpace ends the program at a packet that is not in the namespace in which trips begin: another lab of the machine can
+// have the same addresses and ports.
+func (a *assembler) inSpace(g *generator) {
+	if g.space != 0 {
+		a.namespace(asm.R1)
+		a.do(asm.Mov.Imm32(asm.R2, int32(g.space)), asm.JNE.Reg(asm.R1, asm.R2, out))
+	}
 }
 
 // due jumps if the next trip may be sampled at the event's time, and ends the program else. A trip that is under way is
@@ -225,7 +233,7 @@ func (a *assembler) origin() {
 
 // again follows a packet that has the followed one's data in this phase: a wire outside of the kernel sends it on, or TCP
 // sends it once more. Else it jumps.
-func (a *assembler) again(phase int32, other string) {
+func (a *assembler) again(g *generator, phase int32, other string) {
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phase, other))
 	a.namespace(asm.R8)
@@ -234,11 +242,16 @@ func (a *assembler) again(phase int32, other string) {
 	a.do(
 		asm.LoadMem(asm.R2, asm.RFP, onSequence, asm.Word),
 		asm.JNE.Reg(asm.R1, asm.R2, other),
-		asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord),
-		asm.JNE.Reg(asm.R8, asm.R3, "sentOn"),
-		asm.JNE.Imm(asm.R2, 0, "resent"),
-		asm.Ja.Label(other), // UDP has no numbers: it is the next request
 	)
+	sentOn := a.fresh("elsewhere")
+	a.do(asm.JNE.Reg(asm.R8, asm.R3, sentOn))
+	if g.protocol != protocolTCP {
+		a.do(asm.Ja.Label(other)) // the next request
+	} else {
+		a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("resent"))
+	}
+	a.mark(sentOn)
+	a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("sentOn"))
 }
 
 // sender records when the current thread entered the system call that sends, and remembers the thread.
@@ -347,20 +360,17 @@ func (g *generator) receivedRequest(a *assembler, found eventType) {
 	a.do(asm.JNE.Imm(asm.R8, phaseRequest, "later"))
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phaseRequest, "new"))
-	a.do(asm.LoadMem(asm.R2, asm.RFP, onSequence, asm.Word), asm.JEq.Imm(asm.R2, 0, "later"))
+	a.do(asm.LoadMem(asm.R2, asm.RFP, onSequence, asm.Word))
 	a.load(asm.R1, stateSequence)
 	a.do(asm.JEq.Reg(asm.R1, asm.R2, "later"))
 	a.mark("new")
+	a.inSpace(g)
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phaseReply, "start"))
 	a.finish(g)
 	a.mark("start")
 	a.due("begin")
 	a.mark("begin")
-	if g.space != 0 {
-		a.namespace(asm.R1)
-		a.do(asm.Mov.Imm32(asm.R2, int32(g.space)), asm.JNE.Reg(asm.R1, asm.R2, out))
-	}
 	a.startTrip(g)
 	a.do(asm.Ja.Label("found"))
 	a.mark("later")
@@ -381,6 +391,7 @@ func (g *generator) ready() asm.Instructions {
 	a.load(asm.R1, stateArrived)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))
 	a.do(asm.StoreMem(asm.R7, stateReady, asm.R0, asm.Word))
+	a.set(stateWakes, 0)
 	a.do(
 		asm.StoreMem(asm.R7, stateSocket, asm.R6, asm.DWord),
 		asm.Mov.Imm(asm.R1, 0),
@@ -404,15 +415,20 @@ func (a *assembler) ofThread(thread, second asm.Register) {
 	}
 }
 
-// waking records which threads are woken on the CPU of the data until a thread has it. One is the reader; an interrupt
-// can wake others.
+// waking records which threads are woken on the CPU of the data until a thread has it, the first maxWakes. One is the
+// reader; an interrupt can wake others.
 func (g *generator) waking() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()
 	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
 	a.load(asm.R1, stateReady)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))
-	a.do(asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word))
+	a.load(asm.R1, stateWakes)
+	a.do(
+		asm.JGE.Imm(asm.R1, maxWakes, out),
+		asm.Add.Imm(asm.R1, 1), asm.StoreMem(asm.R7, stateWakes, asm.R1, asm.Word),
+		asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word),
+	)
 	a.now()
 	a.ofThread(asm.R8, 0)
 	a.record(g, evWake, false)

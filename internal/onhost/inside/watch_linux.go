@@ -58,8 +58,9 @@ func ownNamespace() (uint32, error) {
 // rights says which rights are missing, if that is the reason of an error.
 func rights(err error) error {
 	if refused := (*ebpf.VerifierError)(nil); errors.Is(err, os.ErrPermission) && !errors.As(err, &refused) {
-		return fmt.Errorf("watching the kernel needs the rights CAP_BPF and CAP_PERFMON (before Linux 5.8 "+
-			"CAP_SYS_ADMIN), outside of user namespaces: %w", err)
+		// The library's own text is about the memory that kernels before 5.11 lock.
+		return errors.New("watching the kernel needs the rights CAP_BPF and CAP_PERFMON (before Linux 5.8 " +
+			"CAP_SYS_ADMIN), outside of user namespaces: operation not permitted")
 	}
 	return err
 }

@@ -214,6 +214,28 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
+// Another lab on the machine has the same addresses and ports. Its packets are not the trial's.
+func TestSecondLab(t *testing.T) {
+	for _, protocol := range []string{"udp", "tcp"} {
+		client, _, server := bridged(t, "10.9.0.1/24", "10.9.0.2/24")
+		x := serve(t, protocol, client, server, "10.9.0.2/24", nil)
+		otherClient, _, otherServer := bridged(t, "10.9.0.1/24", "10.9.0.2/24")
+		other := serve(t, protocol, otherClient, otherServer, "10.9.0.2/24", nil)
+		x.trips(100)
+		w := client.watch(x.options(500))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			other.trips(500)
+		}()
+		x.trips(500)
+		<-ended
+		if p := path(t, end(t, w), 475); strings.Contains(words(p), "wire") {
+			t.Errorf("%s: a packet of the other lab was followed:\n%s", protocol, words(p))
+		}
+	}
+}
+
 // lacks skips the test if the kernel does not have the kind of device.
 func lacks(t *testing.T, kind string, err error) {
 	t.Helper()
