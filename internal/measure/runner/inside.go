@@ -34,8 +34,9 @@ type watch struct {
 	once     sync.Once
 }
 
-// watch makes the watch of a workload in an arm. It is empty if the workload is no watched twin.
-func (r *Runner) watch(w experiment.Workload, arm string) *watch {
+// watch makes the watch of a workload in an arm, whose client is expected to run so long. It is empty if the workload is
+// no watched twin.
+func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration) *watch {
 	if !w.Inside {
 		return &watch{}
 	}
@@ -50,7 +51,7 @@ func (r *Runner) watch(w experiment.Workload, arm string) *watch {
 		if side == inside.Server {
 			watching.host, watching.suffix = hosts.Server, ".inside.server.json"
 		}
-		watching.options, watching.problem = watchOptions(w, hosts.Endpoints(), side, places)
+		watching.options, watching.problem = watchOptions(w, hosts.Endpoints(), side, places, expected)
 		all.watchers = append(all.watchers, watching)
 	}
 	return all
@@ -58,7 +59,7 @@ func (r *Runner) watch(w experiment.Workload, arm string) *watch {
 
 // watchOptions are the standard input of a watcher. problem says why there is none; empty for none.
 func watchOptions(
-	w experiment.Workload, pair host.Pair, side string, places []inside.Place,
+	w experiment.Workload, pair host.Pair, side string, places []inside.Place, expected time.Duration,
 ) (options []byte, problem string) {
 	bind, dial, err := pair.Addresses(w.IP)
 	if err != nil {
@@ -66,7 +67,8 @@ func watchOptions(
 	}
 	o := inside.Options{
 		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
-		Trips: watchedTrips, Warmup: w.Warmup, Duration: w.Duration, Servers: []netip.Addr{}, Places: places,
+		// Some tools run for longer than their window. Trips are spread over all of it.
+		Trips: watchedTrips, Warmup: w.Warmup, Duration: max(w.Duration, expected-w.Warmup), Servers: []netip.Addr{}, Places: places,
 	}
 	if w.Protocol == experiment.ICMP {
 		o.Port = 0

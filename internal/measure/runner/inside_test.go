@@ -166,13 +166,13 @@ func TestATwinThatCannotBeStartedIsUnknown(t *testing.T) {
 	s := &scene{client: prints("0.5")}
 	e := watchedOnce()
 	r := New(e, tools{clocked{}}, s.hosts(e), DefaultLimits(), nil)
-	w := r.watch(e.Workloads[1], "a")
+	w := r.watch(e.Workloads[1], "a", time.Second)
 	w.watchers[0].host = fake.New("h", nil)
 	w.begin(t.Context())
 	problemIn(t, w.end()[0].data, "not installed")
-	w = r.watch(e.Workloads[1], "a")
+	w = r.watch(e.Workloads[1], "a", time.Second)
 	problemIn(t, w.end()[0].data, "before its client was started")
-	if len(r.watch(e.Workloads[0], "a").end()) > 0 {
+	if len(r.watch(e.Workloads[0], "a", time.Second).end()) > 0 {
 		t.Error("the plain workload is watched")
 	}
 }

@@ -43,7 +43,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	trial.Commands = commandLines(work.plan, behind)
 	begun, watched := hosts.Machines.Watch(ctx, work.clientCPUs, work.serverCPUs)
 	work.after, work.ending = turn.after, turn.ending
-	watch := r.watch(w, slot.Arm)
+	watch := r.watch(w, slot.Arm, work.plan.Expected)
 	defer watch.end()
 	work.begun = func() error {
 		if err := turn.await(ctx); err != nil {
