@@ -26,10 +26,9 @@ type stall struct {
 	before func(x *exchange, i int)
 	// plant prepares the namespaces, begins what disturbs from outside, and ends it with the test.
 	plant func(t *testing.T, client, bridge, server *space)
-	// join gives what the server's thread does first; it may be nil.
+	// join gives what the server's thread does first; nil for going before all ordinary programs of the machine, as the
+	// client's does.
 	join func(t *testing.T) func()
-	// fair says that the two threads are ordinary ones. Else they go before all ordinary programs of the machine.
-	fair bool
 	// slow is how long a trip that was disturbed takes at least; none takes nearly as long otherwise.
 	slow time.Duration
 }
@@ -47,7 +46,7 @@ func stalls() []stall {
 			plant: func(t *testing.T, _, _, _ *space) { occupy(t, 1, stallTime) },
 		},
 		{
-			cause: declared.CauseThrottled, protocol: "udp", slow: 5 * time.Millisecond, fair: true,
+			cause: declared.CauseThrottled, protocol: "udp", slow: 5 * time.Millisecond,
 			join:    func(t *testing.T) func() { return throttled(t, 4*time.Millisecond, 10*time.Millisecond) },
 			between: func(int) { spin(60 * time.Microsecond) },
 		},
@@ -111,7 +110,7 @@ func TestCauses(t *testing.T) {
 					s.between(i)
 				}
 			})
-			x.before, x.preferred = s.before, !s.fair
+			x.before = s.before
 			found, slow := map[declared.Cause]int{}, 0
 			for done := 0; slow < planted && done < most; done += perWatch {
 				w := client.watch(x.options(perWatch))

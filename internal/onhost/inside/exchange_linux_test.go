@@ -22,8 +22,6 @@ type exchange struct {
 	fd       int
 	// before is what the client does before its request i.
 	before func(x *exchange, i int)
-	// preferred says that the client goes before all ordinary programs.
-	preferred bool
 }
 
 // burst sends packets to another port of the server.
@@ -158,11 +156,7 @@ func (x *exchange) trips(count int) []trip {
 	var all []trip
 	x.client.do(func() {
 		pin(1)
-		if x.preferred {
-			prefer()
-		} else {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
-		}
+		prefer()
 		now := clock()
 		b := make([]byte, 64)
 		for i := range count {
