@@ -76,6 +76,16 @@ func (a *assembler) set(field int16, value int64) {
 	a.do(asm.StoreImm(asm.R7, field, value, asm.Word))
 }
 
+// clear writes 0 into a field of the state of 64 bits.
+func (a *assembler) clear(field int16) {
+	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, field, asm.R1, asm.DWord))
+}
+
+// thisCPU puts 1 + the number of this CPU into R0.
+func (a *assembler) thisCPU() {
+	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
+}
+
 // now stores the time of the event.
 func (a *assembler) now() {
 	a.do(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, onTime, asm.R0, asm.DWord))

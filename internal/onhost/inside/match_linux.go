@@ -70,7 +70,7 @@ func (a *assembler) readPacket() {
 	)
 }
 
-// byteAt reads a number of the copied packet as it stands there.
+// packetAt reads a number of the copied packet as it stands there.
 func (a *assembler) packetAt(to asm.Register, offset int16, size asm.Size) {
 	a.do(asm.LoadMem(to, asm.RFP, onPacket+offset, size))
 }

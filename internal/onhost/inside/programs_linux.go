@@ -97,38 +97,27 @@ func (g *generator) queued() asm.Instructions {
 	a := g.begin(0)
 	a.now()
 	a.isFollowed("follow")
-	if g.side != declared.Server {
-		a.load(asm.R1, statePhase)
-		a.do(asm.JNE.Imm(asm.R1, phaseIdle, "match"))
-		a.due("match")
-		a.mark("match")
-	} else {
+	if g.side == declared.Server {
 		a.duringTrip()
+	} else {
+		a.underWayOrDue()
 	}
 	a.match(g.flow)
 	a.do(asm.JEq.Imm(asm.R8, phaseReply, "reply"))
-	// a request
-	if g.side == declared.Server {
-		a.do(asm.Ja.Label(out))
-	} else {
-		a.again(g, phaseRequest, "first")
-		a.mark("first")
+	if g.side != declared.Server { // a request
+		a.again(g, phaseRequest)
 		a.inSpace(g)
-		a.due("begin")
-		a.mark("begin")
+		a.due()
 		a.startTrip(g)
 		a.origin()
 		a.sender(g, stateClient)
 		a.record(g, evRequest, true)
 		a.learn(g)
-		a.do(asm.Ja.Label(out))
 	}
+	a.do(asm.Ja.Label(out))
 	a.mark("reply")
-	if g.side == declared.Client {
-		a.do(asm.Ja.Label(out))
-	} else {
-		a.again(g, phaseReply, "firstReply")
-		a.mark("firstReply")
+	if g.side != declared.Client {
+		a.again(g, phaseReply)
 		a.load(asm.R1, statePhase)
 		a.do(asm.JNE.Imm(asm.R1, phaseRequest, out))
 		a.namespace(asm.R1)
@@ -145,16 +134,15 @@ func (g *generator) queued() asm.Instructions {
 		a.sender(g, stateServer)
 		a.record(g, evReply, true)
 		a.learn(g)
-		a.do(asm.Ja.Label(out))
 	}
+	a.do(asm.Ja.Label(out))
 	a.mark("sentOn")
 	a.record(g, evFoundQ, true)
 	a.learn(g)
 	a.do(asm.Ja.Label(out))
 	if g.protocol == protocolTCP {
 		a.mark("resent")
-		a.ofThread(0, 0)
-		a.record(g, evResent, false)
+		a.threadEvent(g, evResent, 0, 0)
 	}
 	a.mark("follow")
 	a.record(g, evQueue, true)
@@ -171,19 +159,28 @@ func (a *assembler) inSpace(g *generator) {
 	}
 }
 
-// due jumps if the next trip may be sampled at the event's time, and ends the program else. A trip that is under way is
-// then given up.
-func (a *assembler) due(label string) {
-	later := a.fresh("later")
+// due ends the program if the next trip may not yet be sampled at the event's time. A trip that is under way is then given
+// up.
+func (a *assembler) due() {
+	due := a.fresh("due")
 	a.do(
 		asm.LoadMem(asm.R1, asm.RFP, onTime, asm.DWord),
 		asm.LoadMem(asm.R2, asm.R7, stateNext, asm.DWord),
-		asm.JLT.Reg(asm.R1, asm.R2, later),
-		asm.Ja.Label(label),
+		asm.JGE.Reg(asm.R1, asm.R2, due),
 	)
-	a.mark(later)
 	a.set(statePhase, phaseIdle)
-	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, statePacket, asm.R1, asm.DWord), asm.Ja.Label(out))
+	a.clear(statePacket)
+	a.do(asm.Ja.Label(out))
+	a.mark(due)
+}
+
+// underWayOrDue ends the program if there is no trip, and the next one may not yet be sampled.
+func (a *assembler) underWayOrDue() {
+	underWay := a.fresh("underWay")
+	a.load(asm.R1, statePhase)
+	a.do(asm.JNE.Imm(asm.R1, phaseIdle, underWay))
+	a.due()
+	a.mark(underWay)
 }
 
 // startTrip takes a free slot for a trip that begins with the packet.
@@ -211,7 +208,7 @@ func (a *assembler) startTrip(g *generator) {
 	a.set(stateReady, 0)
 	a.set(stateReader, 0)
 	a.set(stateRead, 0)
-	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, stateSocket, asm.R1, asm.DWord))
+	a.clear(stateSocket)
 	a.follow()
 }
 
@@ -231,9 +228,10 @@ func (a *assembler) origin() {
 	a.do(asm.StoreMem(asm.R7, stateOrigin, asm.R1, asm.Word))
 }
 
-// again follows a packet that has the followed one's data in this phase: a wire outside of the kernel sends it on, or TCP
-// sends it once more. Else it jumps.
-func (a *assembler) again(g *generator, phase int32, other string) {
+// again follows a packet that has the followed one's data in this phase, and jumps: to sentOn if a wire outside of the
+// kernel sends it on, to resent if TCP sends it once more.
+func (a *assembler) again(g *generator, phase int32) {
+	other, elsewhere := a.fresh("other"), a.fresh("elsewhere")
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phase, other))
 	a.namespace(asm.R8)
@@ -242,16 +240,16 @@ func (a *assembler) again(g *generator, phase int32, other string) {
 	a.do(
 		asm.LoadMem(asm.R2, asm.RFP, onSequence, asm.Word),
 		asm.JNE.Reg(asm.R1, asm.R2, other),
+		asm.JNE.Reg(asm.R8, asm.R3, elsewhere),
 	)
-	sentOn := a.fresh("elsewhere")
-	a.do(asm.JNE.Reg(asm.R8, asm.R3, sentOn))
 	if g.protocol != protocolTCP {
 		a.do(asm.Ja.Label(other)) // the next request
 	} else {
 		a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("resent"))
 	}
-	a.mark(sentOn)
+	a.mark(elsewhere)
 	a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("sentOn"))
+	a.mark(other)
 }
 
 // sender records when the current thread entered the system call that sends, and remembers the thread.
@@ -266,14 +264,12 @@ func (a *assembler) sender(g *generator, field int16) {
 		asm.JEq.Imm(asm.R1, 0, none),
 		asm.StoreImm(asm.R0, cpuThread, 0, asm.Word),
 		asm.StoreMem(asm.R7, field, asm.R1, asm.Word),
-		asm.StoreMem(asm.RFP, onFirst, asm.R1, asm.Word),
-		asm.StoreImm(asm.RFP, onSecond, 0, asm.Word),
 		asm.LoadMem(asm.R2, asm.RFP, onTime, asm.DWord),
 		asm.LoadMem(asm.R1, asm.R0, cpuEntered, asm.DWord),
 		asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord),
 		asm.StoreMem(asm.RFP, onAddress, asm.R2, asm.DWord),
 	)
-	a.record(g, evEnter, false)
+	a.threadEvent(g, evEnter, asm.R8, 0)
 	a.do(
 		asm.LoadMem(asm.R2, asm.RFP, onAddress, asm.DWord),
 		asm.StoreMem(asm.RFP, onTime, asm.R2, asm.DWord),
@@ -307,15 +303,12 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 	a.isFollowed("follow")
 	if g.side == declared.Server {
 		a.now()
-		a.load(asm.R1, statePhase)
-		a.do(asm.JNE.Imm(asm.R1, phaseIdle, "match"))
-		a.due("match")
-		a.mark("match")
+		a.underWayOrDue()
 	} else {
 		a.duringTrip()
 	}
 	if kind == evReceive { // another packet: what becomes ready on this CPU now is its data
-		a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
+		a.thisCPU()
 		a.load(asm.R1, stateArrived)
 		a.do(asm.JNE.Reg(asm.R0, asm.R1, "foreign"))
 		a.set(stateArrived, 0)
@@ -323,7 +316,7 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 	}
 	a.match(g.flow)
 	if g.side == declared.Server {
-		g.receivedRequest(a, found)
+		a.receivedRequest(g)
 	}
 	a.load(asm.R1, statePhase)
 	if g.side == declared.Client {
@@ -348,15 +341,15 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 	a.record(g, kind, true)
 	a.mark("kept")
 	if kind == evReceive {
-		a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1),
-			asm.StoreMem(asm.R7, stateArrived, asm.R0, asm.Word))
+		a.thisCPU()
+		a.do(asm.StoreMem(asm.R7, stateArrived, asm.R0, asm.Word))
 	}
 	a.learn(g)
 	return a.end()
 }
 
 // receivedRequest begins a trip on a machine of the server alone, whose last trip ends with it.
-func (g *generator) receivedRequest(a *assembler, found eventType) {
+func (a *assembler) receivedRequest(g *generator) {
 	a.do(asm.JNE.Imm(asm.R8, phaseRequest, "later"))
 	a.load(asm.R1, statePhase)
 	a.do(asm.JNE.Imm(asm.R1, phaseRequest, "new"))
@@ -369,8 +362,7 @@ func (g *generator) receivedRequest(a *assembler, found eventType) {
 	a.do(asm.JNE.Imm(asm.R1, phaseReply, "start"))
 	a.finish(g)
 	a.mark("start")
-	a.due("begin")
-	a.mark("begin")
+	a.due()
 	a.startTrip(g)
 	a.do(asm.Ja.Label("found"))
 	a.mark("later")
@@ -387,32 +379,17 @@ func (g *generator) ready() asm.Instructions {
 		asm.JNE.Imm(asm.R1, unix.AF_INET6, out),
 	)
 	a.mark("internet")
-	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
+	a.thisCPU()
 	a.load(asm.R1, stateArrived)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))
 	a.do(asm.StoreMem(asm.R7, stateReady, asm.R0, asm.Word))
 	a.set(stateWakes, 0)
-	a.do(
-		asm.StoreMem(asm.R7, stateSocket, asm.R6, asm.DWord),
-		asm.Mov.Imm(asm.R1, 0),
-		asm.StoreMem(asm.R7, statePacket, asm.R1, asm.DWord), // its memory can be another packet's from here on
-	)
+	a.do(asm.StoreMem(asm.R7, stateSocket, asm.R6, asm.DWord))
+	a.clear(statePacket) // its memory can be another packet's from here on
 	a.set(stateArrived, 0)
 	a.now()
-	a.ofThread(0, 0)
-	a.record(g, evReady, false)
+	a.threadEvent(g, evReady, 0, 0)
 	return a.end()
-}
-
-// ofThread sets what an event says that has no device. A register of 0 is none.
-func (a *assembler) ofThread(thread, second asm.Register) {
-	for at, r := range map[int16]asm.Register{onFirst: thread, onSecond: second} {
-		if r == 0 {
-			a.do(asm.StoreImm(asm.RFP, at, 0, asm.Word))
-		} else {
-			a.do(asm.StoreMem(asm.RFP, at, r, asm.Word))
-		}
-	}
 }
 
 // waking records which threads are woken on the CPU of the data until a thread has it, the first maxWakes. One is the
@@ -420,7 +397,7 @@ func (a *assembler) ofThread(thread, second asm.Register) {
 func (g *generator) waking() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()
-	a.do(asm.FnGetSmpProcessorId.Call(), asm.Add.Imm(asm.R0, 1))
+	a.thisCPU()
 	a.load(asm.R1, stateReady)
 	a.do(asm.JNE.Reg(asm.R1, asm.R0, out))
 	a.load(asm.R1, stateWakes)
@@ -430,8 +407,7 @@ func (g *generator) waking() asm.Instructions {
 		asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word),
 	)
 	a.now()
-	a.ofThread(asm.R8, 0)
-	a.record(g, evWake, false)
+	a.threadEvent(g, evWake, asm.R8, 0)
 	return a.end()
 }
 
@@ -441,15 +417,11 @@ func (g *generator) woken() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()
 	a.do(asm.LoadMem(asm.R8, asm.R6, g.pid, asm.Word))
-	a.load(asm.R2, stateClient)
-	a.load(asm.R3, stateServer)
-	a.do(asm.JEq.Reg(asm.R8, asm.R2, "ours"), asm.JNE.Reg(asm.R8, asm.R3, out))
-	a.mark("ours")
+	a.watched(asm.R8, out)
 	a.isThrottled(asm.R3, asm.R6)
 	a.do(asm.JEq.Imm(asm.R3, 0, out))
 	a.now()
-	a.ofThread(asm.R8, 0)
-	a.record(g, evThrottled, false)
+	a.threadEvent(g, evThrottled, asm.R8, 0)
 	return a.end()
 }
 
@@ -475,57 +447,43 @@ func (g *generator) switched() asm.Instructions {
 		asm.And.Imm(asm.R9, offState),
 	)
 	a.isThrottled(asm.R3, asm.R6)
-	a.do(
-		asm.JEq.Imm(asm.R3, 0, "free"),
-		asm.Or.Imm(asm.R9, offThrottled),
-	)
+	a.do(asm.JEq.Imm(asm.R3, 0, "free"), asm.Or.Imm(asm.R9, offThrottled))
 	a.mark("free")
 	a.do(
+		asm.StoreMem(asm.RFP, onNumber, asm.R9, asm.Word),
 		asm.LoadMem(asm.R1, asm.R6, g.comm, asm.DWord),
+		asm.StoreMem(asm.RFP, onAddress, asm.R1, asm.DWord),
 		asm.LoadMem(asm.R6, asm.R6, g.pid, asm.Word),
 		asm.LoadMem(asm.R8, asm.R8, g.pid, asm.Word),
-		asm.StoreMem(asm.RFP, onAddress, asm.R9, asm.DWord),
-		asm.StoreMem(asm.RFP, onSecond, asm.R6, asm.Word),
-		asm.LoadImm(asm.R2, int64(binary.NativeEndian.Uint64([]byte("ksoftirq"))), asm.DWord),
-		asm.JNE.Reg(asm.R1, asm.R2, "named"),
-		asm.StoreImm(asm.RFP, onSecond, softirqThread, asm.Word),
 	)
-	a.mark("named")
-	a.load(asm.R2, stateClient)
-	a.load(asm.R3, stateServer)
-	a.do(
-		asm.JEq.Imm(asm.R6, 0, "next"), // the idle thread
-		asm.JEq.Reg(asm.R2, asm.R6, "off"), asm.JEq.Reg(asm.R3, asm.R6, "off"),
-	)
-	a.mark("next")
-	a.do(
-		asm.JEq.Imm(asm.R8, 0, out),
-		asm.JEq.Reg(asm.R2, asm.R8, "run"), asm.JEq.Reg(asm.R3, asm.R8, "run"), asm.Ja.Label(out),
-	)
+	a.watched(asm.R6, "run")
+	a.now()
+	a.threadEvent(g, evOff, asm.R6, asm.R8)
 	a.mark("run")
-	a.now()
-	a.do(asm.StoreMem(asm.RFP, onFirst, asm.R8, asm.Word))
-	a.record(g, evRun, false)
-	a.do(asm.Ja.Label(out))
-	a.mark("off")
-	a.now()
-	a.ofThread(asm.R6, asm.R8)
+	a.watched(asm.R8, out)
 	a.do(
 		asm.LoadMem(asm.R1, asm.RFP, onAddress, asm.DWord),
-		asm.StoreMem(asm.RFP, onNumber, asm.R1, asm.Word),
+		asm.LoadImm(asm.R2, int64(binary.NativeEndian.Uint64([]byte("ksoftirq"))), asm.DWord),
+		asm.JNE.Reg(asm.R1, asm.R2, "other"),
+		asm.Mov.Imm(asm.R6, softirqThread),
 	)
-	a.record(g, evOff, false)
+	a.mark("other")
+	a.now()
+	a.threadEvent(g, evRun, asm.R8, asm.R6)
+	return a.end()
+}
+
+// watched jumps if a thread is neither the client's nor the server's. 0 is the idle thread.
+func (a *assembler) watched(thread asm.Register, other string) {
+	is := a.fresh("watched")
 	a.load(asm.R2, stateClient)
 	a.load(asm.R3, stateServer)
 	a.do(
-		asm.JEq.Imm(asm.R8, 0, out),
-		asm.JEq.Reg(asm.R2, asm.R8, "run2"), asm.JEq.Reg(asm.R3, asm.R8, "run2"), asm.Ja.Label(out),
+		asm.JEq.Imm(thread, 0, other),
+		asm.JEq.Reg(thread, asm.R2, is),
+		asm.JNE.Reg(thread, asm.R3, other),
 	)
-	a.mark("run2")
-	a.now()
-	a.ofThread(asm.R8, asm.R6)
-	a.record(g, evRun, false)
-	return a.end()
+	a.mark(is)
 }
 
 // copied records that a thread has the data. Which function of the kernel copies it differs by protocol and by the
@@ -546,10 +504,8 @@ func (g *generator) copied() asm.Instructions {
 	a.duringTrip()
 	a.now()
 	a.thread()
-	a.do(
-		asm.Mov.Reg(asm.R8, asm.R0), asm.StoreMem(asm.R7, stateReader, asm.R8, asm.Word),
-		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, stateSocket, asm.R1, asm.DWord),
-	)
+	a.do(asm.Mov.Reg(asm.R8, asm.R0), asm.StoreMem(asm.R7, stateReader, asm.R8, asm.Word))
+	a.clear(stateSocket)
 	a.set(stateReady, 0)
 	a.set(stateRead, 1)
 	a.load(asm.R1, statePhase)
@@ -560,8 +516,7 @@ func (g *generator) copied() asm.Instructions {
 	a.mark("client")
 	a.do(asm.StoreMem(asm.R7, stateClient, asm.R8, asm.Word))
 	a.mark("known")
-	a.ofThread(asm.R8, 0)
-	a.record(g, evCopy, false)
+	a.threadEvent(g, evCopy, asm.R8, 0)
 	return a.end()
 }
 
@@ -576,8 +531,7 @@ func (g *generator) returned() asm.Instructions {
 	a.duringTrip()
 	a.set(stateReader, 0)
 	a.now()
-	a.ofThread(asm.R8, 0)
-	a.record(g, evReturn, false)
+	a.threadEvent(g, evReturn, asm.R8, 0)
 	a.stampLast()
 	if g.side != declared.Server {
 		a.load(asm.R1, statePhase)
@@ -613,12 +567,27 @@ func (g *generator) dropped() asm.Instructions {
 	a.do(asm.Ja.Label(out))
 	a.mark("follow")
 	a.duringTrip()
-	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R7, statePacket, asm.R1, asm.DWord))
+	a.clear(statePacket)
 	a.now()
-	a.ofThread(0, 0)
 	a.do(asm.StoreMem(asm.RFP, onNumber, asm.R8, asm.Word))
-	a.record(g, evDrop, false)
+	a.threadEvent(g, evDrop, 0, 0)
 	return a.end()
+}
+
+// threadEvent records an event that is not at a device. thread and second are what the event says instead of a device and
+// its namespace, in registers; 0 is none.
+func (a *assembler) threadEvent(g *generator, kind eventType, thread, second asm.Register) {
+	for _, said := range []struct {
+		at int16
+		in asm.Register
+	}{{onFirst, thread}, {onSecond, second}} {
+		if said.in == 0 {
+			a.do(asm.StoreImm(asm.RFP, said.at, 0, asm.Word))
+		} else {
+			a.do(asm.StoreMem(asm.RFP, said.at, said.in, asm.Word))
+		}
+	}
+	a.record(g, kind, false)
 }
 
 // record adds an event to the trip's slot, at the time on the stack. R6 is a packet whose device is recorded, or the
@@ -678,12 +647,12 @@ func (a *assembler) learn(g *generator) {
 	for at := int16(0); at < deviceSize; at += 8 {
 		a.do(asm.StoreMem(asm.RFP, onDevice+at, asm.R1, asm.DWord))
 	}
-	copyTo := func(at int16, from asm.Register, helper asm.BuiltinFunc) {
+	copyTo := func(at int16, from asm.Register) {
 		a.do(
 			asm.Mov.Reg(asm.R3, from),
 			asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(onDevice+at)),
 			asm.Mov.Imm(asm.R2, 16),
-			helper.Call(),
+			asm.FnProbeReadKernelStr.Call(),
 		)
 	}
 	a.do(
@@ -697,13 +666,13 @@ func (a *assembler) learn(g *generator) {
 		asm.StoreMem(asm.RFP, onName+4, asm.R1, asm.Word),
 		asm.Mov.Reg(asm.R8, asm.R9), asm.Add.Imm(asm.R8, int32(a.name)),
 	)
-	copyTo(deviceName, asm.R8, asm.FnProbeReadKernelStr)
+	copyTo(deviceName, asm.R8)
 	a.do(
 		asm.LoadMem(asm.R1, asm.R9, a.link, asm.DWord),
 		asm.JEq.Imm(asm.R1, 0, plain), // hardware
 		asm.LoadMem(asm.R8, asm.R1, a.linkKind, asm.DWord),
 	)
-	copyTo(deviceKind, asm.R8, asm.FnProbeReadKernelStr)
+	copyTo(deviceKind, asm.R8)
 	a.mark(plain)
 	a.do(
 		asm.LoadMapPtr(asm.R1, g.devices),

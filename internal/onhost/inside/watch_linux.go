@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -145,11 +144,15 @@ func (w *Watch) read() (*sightings, error) {
 	}
 	var key [8]byte
 	var value [deviceSize]byte
-	for all := w.devices.Iterate(); all.Next(&key, &value); {
+	all := w.devices.Iterate()
+	for all.Next(&key, &value) {
 		seen.devices[deviceKey{number(key[:]), number(key[4:])}] = device{
 			name: text(value[deviceName:deviceKind]), kind: text(value[deviceKind:deviceFlags]),
 			bridgePort: number(value[deviceFlags:])&flagBridgePort != 0,
 		}
+	}
+	if err := all.Err(); err != nil {
+		return nil, fmt.Errorf("reading the watch: %w", err)
 	}
 	return seen, nil
 }
@@ -182,7 +185,6 @@ func (w *Watch) Close() {
 			_ = m.Close()
 		}
 	}
-	runtime.KeepAlive(w)
 }
 
 // placesOf are the names of namespaces by their numbers.
