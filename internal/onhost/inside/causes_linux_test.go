@@ -214,7 +214,7 @@ func flood(t *testing.T, cpu int) {
 	from.ip("addr add 10.8.0.1/24 dev eth0")
 	to.ip("addr add 10.8.0.2/24 dev eth0")
 	rules := "add table ip dear; add chain ip dear in { type filter hook input priority 0; };"
-	for i := range 1000 {
+	for i := range 3000 {
 		rules += fmt.Sprintf("add rule ip dear in udp dport %d drop;", 20000+i)
 	}
 	must(t, to.run("nft", rules))

@@ -168,8 +168,13 @@ func (x *exchange) trips(count int) []trip {
 				x.t.Errorf("write: %v", err)
 				return
 			}
-			if _, err := unix.Read(x.fd, b); err != nil {
-				continue
+			_, err := unix.Read(x.fd, b)
+			for errors.Is(err, unix.EINTR) { // else each later reply would be the one to an earlier request
+				_, err = unix.Read(x.fd, b)
+			}
+			if err != nil {
+				x.t.Errorf("no reply: %v", err)
+				return
 			}
 			all = append(all, trip{at, now() - at})
 		}

@@ -61,10 +61,11 @@ const (
 
 // The record of a CPU.
 const (
-	cpuEntered  = 0 // u64: when the thread last entered a system call that sends
-	cpuThread   = 8 // u32: that thread
-	cpuReceived = 12
-	cpuSize     = 16
+	cpuEntered  = 0  // u64: when the thread last entered a system call that sends
+	cpuThread   = 8  // u32: that thread
+	cpuReceived = 12 // u32: how many packets the CPU has received
+	cpuBefore   = 16 // u32: how many it had received when the thread entered the system call
+	cpuSize     = 24
 )
 
 // A device, by its index and its namespace.
@@ -88,7 +89,7 @@ const (
 	evQueue                          // the packet was given to a further device
 	evXmit                           // the driver got the packet
 	evBacklog                        // the packet was put into a CPU's backlog
-	evReceive                        // the stack took the packet; number: packets that this CPU took so far
+	evReceive                        // the stack took the packet
 	evFoundB                         // as evBacklog, with another buffer: the packet was made anew
 	evFoundR                         // as evReceive, likewise
 	evReady                          // the socket has the data

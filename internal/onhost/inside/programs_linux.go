@@ -88,6 +88,8 @@ func (g *generator) entered() asm.Instructions {
 		asm.StoreMem(asm.R0, cpuThread, asm.R6, asm.Word),
 		asm.LoadMem(asm.R1, asm.RFP, onTime, asm.DWord),
 		asm.StoreMem(asm.R0, cpuEntered, asm.R1, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R0, cpuReceived, asm.Word),
+		asm.StoreMem(asm.R0, cpuBefore, asm.R1, asm.Word),
 	)
 	return a.end()
 }
@@ -264,6 +266,8 @@ func (a *assembler) sender(g *generator, field int16) {
 		asm.JEq.Imm(asm.R1, 0, none),
 		asm.StoreImm(asm.R0, cpuThread, 0, asm.Word),
 		asm.StoreMem(asm.R7, field, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.R0, cpuBefore, asm.Word),
+		asm.StoreMem(asm.RFP, onNumber, asm.R1, asm.Word),
 		asm.LoadMem(asm.R2, asm.RFP, onTime, asm.DWord),
 		asm.LoadMem(asm.R1, asm.R0, cpuEntered, asm.DWord),
 		asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord),
@@ -628,9 +632,10 @@ func (a *assembler) record(g *generator, kind eventType, withDevice bool) {
 		asm.FnGetSmpProcessorId.Call(),
 		asm.StoreMem(asm.R9, slotEvents+eventCPU, asm.R0, asm.Half),
 	)
-	if kind == evOff || kind == evDrop {
+	switch kind {
+	case evEnter, evOff, evDrop:
 		a.do(asm.LoadMem(asm.R1, asm.RFP, onNumber, asm.Word))
-	} else {
+	default:
 		a.do(asm.Mov.Reg(asm.R1, asm.R0))
 		a.element(g.cpus)
 		a.do(asm.LoadMem(asm.R1, asm.R0, cpuReceived, asm.Word))
