@@ -118,48 +118,48 @@ func samples() []sample {
 	options = append(append(options, 0, 0, 0, 0), tcp()...)
 	return []sample{
 		{"plain", inner4, plain, none, 63},
-		{"plain, back", ip(server4, client4, protoUDP, udp(5000, []byte("x"))), plain, none, 63},
+		{"plain, back", ip(server4, client4, ProtoUDP, udp(5000, []byte("x"))), plain, none, 63},
 		{"plain, IPv6", inner6, plain, none, 61},
 		{"plain, with options", options, plain, none, 63},
 		{"plain, ping", ip(client4, server4, 1, make([]byte, 64)), plain, none, 63},
-		{"plain, later fragment", fragment(ip(client4, server4, protoUDP, make([]byte, 800)), 185), plain, none, 63},
-		{"plain, empty datagram", ip(client4, server4, protoUDP, udp(5000, nil)), plain, none, 63},
-		{"a datagram of zeros", ip(client4, server4, protoUDP, udp(5000, make([]byte, 900))), plain, none, 63},
+		{"plain, later fragment", fragment(ip(client4, server4, ProtoUDP, make([]byte, 800)), 185), plain, none, 63},
+		{"plain, empty datagram", ip(client4, server4, ProtoUDP, udp(5000, nil)), plain, none, 63},
+		{"a datagram of zeros", ip(client4, server4, ProtoUDP, udp(5000, make([]byte, 900))), plain, none, 63},
 		{"other addresses", foreign, -1, key{}, 0},
 		{"one address only", ip(client4, node4, protoTCP, tcp()), -1, key{}, 0},
 		{"to itself", ip(client4, client4, protoTCP, tcp()), -1, key{}, 0},
 		{"ARP", []byte{0, 1, 8, 0, 6, 4, 0, 1}, -1, key{}, 0},
 		{"nothing", nil, -1, key{}, 0},
-		{"vxlan", outer(protoUDP, udp(4789, vxlan(257, frame(inner4)))), tunnel, key{VXLAN, 257, 4789}, 63},
-		{"vxlan, Linux' old port", outer(protoUDP, udp(8472, vxlan(1, frame(inner6)))), tunnel, key{VXLAN, 1, 8472}, 61},
-		{"vxlan over IPv6", outer6(protoUDP, udp(9999, vxlan(5, frame(inner4)))), tunnel, key{VXLAN, 5, 9999}, 63},
-		{"vxlan, with tags", outer(protoUDP, udp(4789, vxlan(3, frame(inner4, etherQinQ, etherVLAN)))), tunnel,
+		{"vxlan", outer(ProtoUDP, udp(4789, vxlan(257, frame(inner4)))), tunnel, key{VXLAN, 257, 4789}, 63},
+		{"vxlan, Linux' old port", outer(ProtoUDP, udp(8472, vxlan(1, frame(inner6)))), tunnel, key{VXLAN, 1, 8472}, 61},
+		{"vxlan over IPv6", outer6(ProtoUDP, udp(9999, vxlan(5, frame(inner4)))), tunnel, key{VXLAN, 5, 9999}, 63},
+		{"vxlan, with tags", outer(ProtoUDP, udp(4789, vxlan(3, frame(inner4, etherQinQ, etherVLAN)))), tunnel,
 			key{VXLAN, 3, 4789}, 63},
-		{"vxlan of others", outer(protoUDP, udp(4789, vxlan(257, frame(foreign)))), -1, key{}, 0},
+		{"vxlan of others", outer(ProtoUDP, udp(4789, vxlan(257, frame(foreign)))), -1, key{}, 0},
 		{"vxlan of others between the trial's addresses",
-			ip(client4, server4, protoUDP, udp(4789, vxlan(257, frame(foreign)))), -1, key{}, 0},
-		{"vxlan with ARP", outer(protoUDP, udp(4789, vxlan(257, make([]byte, 60)))), -1, key{}, 0},
-		{"vxlan, later fragment", fragment(outer(protoUDP, udp(4789, vxlan(257, frame(inner4)))), 100), -1, key{}, 0},
+			ip(client4, server4, ProtoUDP, udp(4789, vxlan(257, frame(foreign)))), -1, key{}, 0},
+		{"vxlan with ARP", outer(ProtoUDP, udp(4789, vxlan(257, make([]byte, 60)))), -1, key{}, 0},
+		{"vxlan, later fragment", fragment(outer(ProtoUDP, udp(4789, vxlan(257, frame(inner4)))), 100), -1, key{}, 0},
 		{"vxlan between the trial's addresses",
-			ip(client4, server4, protoUDP, udp(4789, vxlan(9, frame(inner4)))), tunnel, key{VXLAN, 9, 4789}, 63},
-		{"geneve", outer(protoUDP, udp(6081, geneve(0, etherBridging, frame(inner4)))), tunnel, key{Geneve, 77, 6081}, 63},
-		{"geneve with options", outer(protoUDP, udp(6081, geneve(6, etherBridging, frame(inner6)))), tunnel,
+			ip(client4, server4, ProtoUDP, udp(4789, vxlan(9, frame(inner4)))), tunnel, key{VXLAN, 9, 4789}, 63},
+		{"geneve", outer(ProtoUDP, udp(6081, geneve(0, etherBridging, frame(inner4)))), tunnel, key{Geneve, 77, 6081}, 63},
+		{"geneve with options", outer(ProtoUDP, udp(6081, geneve(6, etherBridging, frame(inner6)))), tunnel,
 			key{Geneve, 77, 6081}, 61},
-		{"geneve without Ethernet", outer6(protoUDP, udp(6081, geneve(2, etherIPv4, inner4))), tunnel,
+		{"geneve without Ethernet", outer6(ProtoUDP, udp(6081, geneve(2, etherIPv4, inner4))), tunnel,
 			key{Geneve, 77, 6081}, 63},
-		{"ipip", outer(protoIPv4, inner4), tunnel, key{encapsulation: IPIP}, 63},
+		{"ipip", outer(ProtoIPv4, inner4), tunnel, key{encapsulation: IPIP}, 63},
 		{"ipv6 in ipv4", outer(protoIPv6, inner6), tunnel, key{encapsulation: IPIP}, 61},
-		{"ipip of others", outer(protoIPv4, foreign), -1, key{}, 0},
-		{"ipip of others between the trial's addresses", ip(client4, server4, protoIPv4, foreign), -1, key{}, 0},
+		{"ipip of others", outer(ProtoIPv4, foreign), -1, key{}, 0},
+		{"ipip of others between the trial's addresses", ip(client4, server4, ProtoIPv4, foreign), -1, key{}, 0},
 		{"gre", outer(protoGRE, gre(0, etherIPv4, 0, inner4)), tunnel, key{encapsulation: GRE}, 63},
 		{"gre with all fields", outer(protoGRE, gre(0xb000, etherIPv4, 42, inner4)), tunnel, key{GRE, 42, 0}, 63},
 		{"gre of frames", outer6(protoGRE, gre(0x2000, etherBridging, 7, frame(inner4))), tunnel, key{GRETAP, 7, 0}, 63},
 		{"pptp", outer(protoGRE, gre(0x2001, etherIPv4, 7, inner4)), -1, key{}, 0},
 		{"esp", outer(protoESP, make([]byte, 200)), hidden, key{encapsulation: ESP}, 0},
 		{"esp over IPv6", outer6(protoESP, make([]byte, 200)), hidden, key{encapsulation: ESP}, 0},
-		{"wireguard", outer(protoUDP, udp(51820, append([]byte{4, 0, 0, 0}, make([]byte, 60)...))), hidden,
+		{"wireguard", outer(ProtoUDP, udp(51820, append([]byte{4, 0, 0, 0}, make([]byte, 60)...))), hidden,
 			key{encapsulation: WireGuard}, 0},
-		{"wireguard, handshake", outer(protoUDP, udp(51820, append([]byte{1, 0, 0, 0}, make([]byte, 144)...))), -1,
+		{"wireguard, handshake", outer(ProtoUDP, udp(51820, append([]byte{1, 0, 0, 0}, make([]byte, 144)...))), -1,
 			key{}, 0},
 		{"esp of others", ip(node4, client4, protoESP, make([]byte, 200)), -1, key{}, 0},
 	}
@@ -305,17 +305,17 @@ func FuzzDecode(f *testing.F) {
 // TestInspect: what follows the last header is given without what fills the frame, and the header's own words about it.
 func TestInspect(t *testing.T) {
 	datagram := udp(5000, []byte("x"))
-	padded := append(ip(client4, server4, protoUDP, datagram), 0, 0, 0)
+	padded := append(ip(client4, server4, ProtoUDP, datagram), 0, 0, 0)
 	binary.BigEndian.PutUint16(padded[4:], 77)
 	p := Inspect(padded)
 	if l := p.Layers[0]; !bytes.Equal(p.Payload, datagram) || l.Ident != 77 || l.Part || l.Payload != len(datagram) {
 		t.Errorf("%+v", p)
 	}
-	p = Inspect(ip(node6, other6, protoUDP, udp(4789, vxlan(257, frame(padded)))))
+	p = Inspect(ip(node6, other6, ProtoUDP, udp(4789, vxlan(257, frame(padded)))))
 	if l := p.Layers[1]; !bytes.Equal(p.Payload, datagram) || l.Ident != 77 || l.ID != 257 || p.Closed != "" {
 		t.Errorf("%+v", p)
 	}
-	whole := ip(node4, other4, protoUDP, udp(4789, vxlan(257, frame(padded))))
+	whole := ip(node4, other4, ProtoUDP, udp(4789, vxlan(257, frame(padded))))
 	for kept := len(whole) - len(padded); kept < len(whole)-len(padded)+20; kept++ { // the inner header is cut
 		if p := Inspect(whole[:kept]); len(p.Layers) != 1 || p.Closed != VXLAN {
 			t.Errorf("%d bytes: %+v", kept, p)

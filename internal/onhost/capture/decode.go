@@ -24,8 +24,12 @@ const (
 
 // Protocol numbers of the Internet (IANA).
 const (
-	protoIPv4     = 4
-	protoUDP      = 17
+	ProtoICMP   = 1
+	ProtoIPv4   = 4 // IPv4 directly in an IP packet
+	ProtoTCP    = 6
+	ProtoUDP    = 17
+	ProtoICMPv6 = 58
+
 	protoIPv6     = 41
 	protoGRE      = 47
 	protoESP      = 50
@@ -44,8 +48,12 @@ const (
 	etherBridging = 0x6558 // an Ethernet frame in GRE or Geneve
 )
 
-// portGeneve is the well-known port of Geneve. VXLAN and WireGuard are recognized on any port.
-const portGeneve = 6081
+// UDP ports of tunnels (IANA); Linux has a port of its own for VXLAN. Decode recognizes VXLAN and WireGuard on any port.
+const (
+	PortVXLAN      = 4789
+	PortVXLANLinux = 8472
+	PortGeneve     = 6081
+)
 
 // A Layer is one IP header of a packet.
 type Layer struct {
@@ -237,7 +245,7 @@ func (l *Layer) readIPv6(b []byte) (payload []byte, first, ok bool) {
 // the tunnel. If the contents are encrypted, carrier says so.
 func open(protocol int, payload []byte) (next bool, inner []byte, carrier Layer) {
 	switch protocol {
-	case protoIPv4:
+	case ProtoIPv4:
 		return startsIP(payload, etherIPv4), payload, Layer{In: IPIP}
 	case protoIPv6:
 		return startsIP(payload, etherIPv6), payload, Layer{In: IPIP}
@@ -245,7 +253,7 @@ func open(protocol int, payload []byte) (next bool, inner []byte, carrier Layer)
 		return openGRE(payload)
 	case protoESP:
 		return false, nil, Layer{In: ESP}
-	case protoUDP:
+	case ProtoUDP:
 		return openUDP(payload)
 	}
 	return false, nil, Layer{In: check.PlainPackets}
@@ -259,7 +267,7 @@ func openUDP(b []byte) (next bool, inner []byte, carrier Layer) {
 	}
 	port := int(binary.BigEndian.Uint16(b[2:]))
 	b = b[header:]
-	if port == portGeneve {
+	if port == PortGeneve {
 		return openGeneve(b, port)
 	}
 	if len(b) >= 4 && binary.BigEndian.Uint32(b) == wireGuardData {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	declared "nearfar/internal/declare/inside"
+	"nearfar/internal/onhost/capture"
 )
 
 // A flow says which packets are the trial's: those to and from the server's port.
@@ -21,20 +22,11 @@ type flow struct {
 	gap   int64
 }
 
-// Numbers of protocols of IP.
-const (
-	protocolICMP   = 1
-	protocolIPIP   = 4
-	protocolTCP    = 6
-	protocolUDP    = 17
-	protocolICMPv6 = 58
-)
-
 // newFlow takes a flow from checked options.
 func newFlow(o declared.Options, space uint32) flow {
 	f := flow{
 		port: o.Port, side: o.Side, slots: o.Trips, space: space, version: 4,
-		protocol: map[string]int{"tcp": protocolTCP, "udp": protocolUDP, "icmp": protocolICMP}[o.Protocol],
+		protocol: map[string]int{"tcp": capture.ProtoTCP, "udp": capture.ProtoUDP, "icmp": capture.ProtoICMP}[o.Protocol],
 	}
 	for _, a := range o.Servers {
 		f.servers = append(f.servers, a.Unmap())
@@ -42,8 +34,8 @@ func newFlow(o declared.Options, space uint32) flow {
 			f.version = 6
 		}
 	}
-	if f.version == 6 && f.protocol == protocolICMP {
-		f.protocol = protocolICMPv6
+	if f.version == 6 && f.protocol == capture.ProtoICMP {
+		f.protocol = capture.ProtoICMPv6
 	}
 	f.gap = int64(o.Warmup+o.Duration) / int64(max(1, o.Trips))
 	return f

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/cilium/ebpf/asm"
+
+	"nearfar/internal/onhost/capture"
 )
 
 // A header is where things are in a packet of one version of IP, from its network header.
@@ -20,13 +22,6 @@ func headerOf(version int) header {
 	}
 	return header{protocol: 9, source: 12, destination: 16, payload: 20, length: 4, version: 0x45, versionMask: 0xff}
 }
-
-// UDP ports of tunnels.
-const (
-	portVXLAN      = 4789
-	portVXLANLinux = 8472
-	portGeneve     = 6081
-)
 
 // match finds out whether the packet (R6) is one of the flow's, plain or inside a tunnel. R8 is then phaseRequest or
 // phaseReply, and the number that the packets of a trip share is on the stack; else the program ends. Packets of TCP without data are not
@@ -85,9 +80,9 @@ func (a *assembler) plain(f flow, matched, other string) {
 	reply := a.fresh("reply")
 	payload := a.fresh("payload")
 	switch f.protocol {
-	case protocolICMP, protocolICMPv6:
+	case capture.ProtoICMP, capture.ProtoICMPv6:
 		request, answer := int32(8), int32(0)
-		if f.protocol == protocolICMPv6 {
+		if f.protocol == capture.ProtoICMPv6 {
 			request, answer = 128, 129
 		}
 		a.packetAt(asm.R1, h.payload, asm.Byte)
@@ -113,7 +108,7 @@ func (a *assembler) plain(f flow, matched, other string) {
 		a.do(asm.Mov.Imm(asm.R8, phaseReply))
 		a.mark(payload)
 		a.do(asm.Mov.Reg(asm.R1, asm.R3)) // the client's port: UDP has no numbers
-		if f.protocol == protocolTCP {
+		if f.protocol == capture.ProtoTCP {
 			a.hasData(f.version, h)
 			a.packetAt(asm.R1, h.payload+4, asm.Word)
 		}
@@ -165,16 +160,16 @@ func (a *assembler) tunnel(h header, inner string) {
 	a.do(asm.And.Imm(asm.R1, int32(h.versionMask)), asm.JNE.Imm(asm.R1, int32(h.version), no))
 	a.packetAt(asm.R1, h.protocol, asm.Byte)
 	a.do(
-		asm.JEq.Imm(asm.R1, protocolUDP, withUDP),
-		asm.JNE.Imm(asm.R1, protocolIPIP, no),
+		asm.JEq.Imm(asm.R1, capture.ProtoUDP, withUDP),
+		asm.JNE.Imm(asm.R1, capture.ProtoIPv4, no),
 		asm.Mov.Imm(asm.R1, int32(h.payload)), asm.Ja.Label(inner),
 	)
 	a.mark(withUDP)
 	a.packetAt(asm.R2, h.payload+2, asm.Half)
 	a.do(
-		asm.JEq.Imm(asm.R2, networkOrder(portVXLAN), isVXLAN),
-		asm.JEq.Imm(asm.R2, networkOrder(portVXLANLinux), isVXLAN),
-		asm.JNE.Imm(asm.R2, networkOrder(portGeneve), no),
+		asm.JEq.Imm(asm.R2, networkOrder(capture.PortVXLAN), isVXLAN),
+		asm.JEq.Imm(asm.R2, networkOrder(capture.PortVXLANLinux), isVXLAN),
+		asm.JNE.Imm(asm.R2, networkOrder(capture.PortGeneve), no),
 	)
 	a.packetAt(asm.R1, h.payload+udp, asm.Byte) // its lower six bits are the length of the options in words
 	a.do(

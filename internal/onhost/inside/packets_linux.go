@@ -4,6 +4,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	declared "nearfar/internal/declare/inside"
+	"nearfar/internal/onhost/capture"
 )
 
 // queued follows packets to a device's queue. The request and the reply of a trip begin here.
@@ -37,7 +38,7 @@ func (g *generator) queued() asm.Instructions {
 		a.namespace(asm.R1)
 		a.load(asm.R2, stateSpace)
 		a.do(asm.JNE.Reg(asm.R1, asm.R2, out)) // a reply of somebody else
-		if g.protocol == protocolTCP || g.protocol == protocolUDP {
+		if g.protocol == capture.ProtoTCP || g.protocol == capture.ProtoUDP {
 			// A program cannot answer what it has not read: TCP sends an earlier reply again.
 			a.load(asm.R1, stateRead)
 			a.do(asm.JEq.Imm(asm.R1, 0, out))
@@ -54,7 +55,7 @@ func (g *generator) queued() asm.Instructions {
 	a.record(g, evFoundQ, true)
 	a.learn(g)
 	a.do(asm.Ja.Label(out))
-	if g.protocol == protocolTCP {
+	if g.protocol == capture.ProtoTCP {
 		a.mark("resent")
 		a.threadEvent(g, evResent, 0, 0)
 	}
@@ -156,7 +157,7 @@ func (a *assembler) again(g *generator, phase int32) {
 		asm.JNE.Reg(asm.R1, asm.R2, other),
 		asm.JNE.Reg(asm.R8, asm.R3, elsewhere),
 	)
-	if g.protocol != protocolTCP {
+	if g.protocol != capture.ProtoTCP {
 		a.do(asm.Ja.Label(other)) // the next request
 	} else {
 		a.do(asm.StoreMem(asm.R7, statePacket, asm.R6, asm.DWord), asm.Ja.Label("resent"))

@@ -1,6 +1,10 @@
 package captures
 
-import "slices"
+import (
+	"slices"
+
+	"nearfar/internal/onhost/capture"
+)
 
 // asked are the requests of one client's port that wait for their replies, the oldest first.
 type asked struct {
@@ -99,7 +103,7 @@ func (a *asked) requestOf(p packet) int {
 			return i
 		}
 	}
-	if len(a.pending) == 1 && p.protocol == protoUDP {
+	if len(a.pending) == 1 && p.protocol == capture.ProtoUDP {
 		return 0
 	}
 	return -1

@@ -1,5 +1,7 @@
 package captures
 
+import "nearfar/internal/onhost/capture"
+
 // The reasons of exchanges.
 const (
 	// NoReply: no reply to the request was seen.
@@ -106,7 +108,7 @@ func (f *finder) add(p packet, toServer bool) {
 		port = p.fromPort
 	}
 	switch {
-	case p.protocol == protoTCP:
+	case p.protocol == capture.ProtoTCP:
 		f.addTCP(p, port, toServer)
 	case toServer:
 		f.ask(p, port)

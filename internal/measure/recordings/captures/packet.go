@@ -11,14 +11,6 @@ import (
 	"nearfar/internal/onhost/capture"
 )
 
-// Protocols, by their numbers (IANA).
-const (
-	protoICMP   = 1
-	protoTCP    = 6
-	protoUDP    = 17
-	protoICMPv6 = 58
-)
-
 // A reason says why a packet or an exchange is not used.
 type reason string
 
@@ -122,11 +114,11 @@ func decode(ip []byte, whole bool) (packet, reason) {
 	p := packet{from: l.Source, to: l.Destination, protocol: l.Protocol, ident: l.Ident, carried: carried(found.Layers)}
 	read := false
 	switch l.Protocol {
-	case protoTCP:
+	case capture.ProtoTCP:
 		read = p.readTCP(found.Payload, l.Payload)
-	case protoUDP:
+	case capture.ProtoUDP:
 		read = p.readUDP(found.Payload)
-	case protoICMP, protoICMPv6:
+	case capture.ProtoICMP, capture.ProtoICMPv6:
 		if len(found.Payload) > 0 && !isEcho(l.Protocol, found.Payload[0]) {
 			return packet{}, other
 		}
@@ -181,13 +173,17 @@ func (p *packet) readUDP(b []byte) bool {
 
 // tunnelCut says that a datagram to a tunnel's well-known port is cut before the end of the tunnel's header.
 func tunnelCut(port uint16, kept int) bool {
-	const vxlan, linuxVXLAN, geneve, header = 4789, 8472, 6081, 8
-	return (port == vxlan || port == linuxVXLAN || port == geneve) && kept < header
+	const header = 8
+	switch port {
+	case capture.PortVXLAN, capture.PortVXLANLinux, capture.PortGeneve:
+		return kept < header
+	}
+	return false
 }
 
 // isEcho says whether a type of ICMP is that of an echo or its reply.
 func isEcho(protocol int, kind byte) bool {
-	if protocol == protoICMP {
+	if protocol == capture.ProtoICMP {
 		return kind == 8 || kind == 0
 	}
 	return kind == 128 || kind == 129

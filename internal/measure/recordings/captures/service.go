@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"nearfar/internal/onhost/capture"
 )
 
 // A service is what a client asks a server for: its protocol and port, whatever the client's port. Of ICMP the port
@@ -19,7 +21,7 @@ type service struct {
 
 // String writes a service for people.
 func (s service) String() string {
-	name := map[int]string{protoTCP: "tcp", protoUDP: "udp", protoICMP: "icmp", protoICMPv6: "icmp"}[s.protocol]
+	name := map[int]string{capture.ProtoTCP: "tcp", capture.ProtoUDP: "udp", capture.ProtoICMP: "icmp", capture.ProtoICMPv6: "icmp"}[s.protocol]
 	server := s.server.String()
 	if s.port != 0 {
 		server = netip.AddrPortFrom(s.server, s.port).String()
@@ -33,7 +35,7 @@ func (s service) has(p packet) (toServer, belongs bool) {
 		return false, false
 	}
 	switch {
-	case s.protocol == protoICMP || s.protocol == protoICMPv6:
+	case s.protocol == capture.ProtoICMP || s.protocol == capture.ProtoICMPv6:
 		toServer = p.request
 		from, to := p.from, p.to
 		if !toServer {
@@ -66,7 +68,7 @@ func (t *traffic) exchanges() int {
 type survey map[service]*traffic
 
 func (s survey) add(p packet, label string) {
-	if p.protocol == protoICMP || p.protocol == protoICMPv6 {
+	if p.protocol == capture.ProtoICMP || p.protocol == capture.ProtoICMPv6 {
 		of := service{p.protocol, p.from, p.to, 0}
 		if !p.request {
 			of.client, of.server = p.to, p.from
