@@ -6,6 +6,7 @@
 package inside
 
 import (
+	"fmt"
 	"strings"
 
 	"nearfar/internal/base/clean"
@@ -76,6 +77,15 @@ type Step struct {
 	// for hardware.
 	Device     string `json:"device,omitempty"`
 	DeviceKind string `json:"device_kind,omitempty"`
+}
+
+// Key is a text that is the same for equal paths alone.
+func Key(steps []Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintf(&b, "%s %s %q %q %q\n", s.Way, s.Kind, s.Place, s.Device, s.DeviceKind)
+	}
+	return b.String()
 }
 
 // The directions.

@@ -16,27 +16,28 @@ const leastTrips = 100
 
 // nameCauses says of the slowest trips why they were slow. traces are the trips' traces, by path.
 func nameCauses(paths []declared.Path, traces [][]trace, share float64) {
-	usual := usualSpans(paths)
-	type place struct{ path, trip int }
+	type place struct {
+		path, trip int
+		took       int64
+	}
 	var all []place
 	for p := range paths {
-		for i := range paths[p].Trips {
-			all = append(all, place{p, i})
+		for i, trip := range paths[p].Trips {
+			all = append(all, place{p, i, trip.Took()})
 		}
 	}
 	if len(all) < leastTrips {
 		return
 	}
-	took := func(at place) int64 { return paths[at.path].Trips[at.trip].Took() }
-	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(took(b), took(a)) })
+	usual := usualSpans(paths)
+	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(b.took, a.took) })
 	for _, at := range all[:int(share*float64(len(all)))] {
 		t := &paths[at.path].Trips[at.trip]
 		t.Cause, t.Step, t.Excess = traces[at.path][at.trip].cause(usual)
 	}
 }
 
-// usualSpans are the median times of all steps. A step that few trips have counts as usual in the most frequent path
-// alone.
+// usualSpans are the median times of all steps, over all trips that have them.
 func usualSpans(paths []declared.Path) map[declared.Step]int64 {
 	spans := map[declared.Step][]int64{}
 	for _, p := range paths {
@@ -105,7 +106,7 @@ func (t *trace) waited(step int) declared.Cause {
 			before = &t.marks[i]
 		case e.kind == evRun && e.at >= begin:
 			if waited := e.at - since; waited > longest {
-				longest, why = waited, t.reason(step, before, e)
+				longest, why = waited, t.whyQueued(step, before, e)
 			}
 			before, since = nil, e.at
 		}
@@ -113,8 +114,8 @@ func (t *trace) waited(step int) declared.Cause {
 	return why
 }
 
-// reason says why a thread had to wait until the event with which it ran.
-func (t *trace) reason(step int, before *event, run event) declared.Cause {
+// whyQueued says why a thread had to wait until the event with which it ran.
+func (t *trace) whyQueued(step int, before *event, run event) declared.Cause {
 	switch {
 	case t.flooded(step):
 		return declared.CauseSoftirq
@@ -155,7 +156,7 @@ func (t *trace) interrupted(step int, excess int64) declared.Cause {
 		case e.kind == evOff:
 			off = &t.marks[i]
 		case e.kind == evRun && off != nil:
-			lost[off.reason(e)] += int64(e.at - off.at)
+			lost[off.whyOff(e)] += int64(e.at - off.at)
 			off = nil
 		}
 	}
@@ -167,8 +168,8 @@ func (t *trace) interrupted(step int, excess int64) declared.Cause {
 	return declared.CauseUnknown
 }
 
-// reason says why a thread lost its CPU, from the event when it did, and the one when it ran again.
-func (e event) reason(run event) declared.Cause {
+// whyOff says why a thread lost its CPU, from the event when it did, and the one when it ran again.
+func (e event) whyOff(run event) declared.Cause {
 	switch {
 	case e.isThrottled():
 		return declared.CauseThrottled

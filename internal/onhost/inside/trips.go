@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
 
 	"nearfar/internal/base/clean"
 	declared "nearfar/internal/declare/inside"
@@ -48,14 +47,14 @@ func (s *sightings) recording(slow float64) *declared.Recording {
 		if !trace.whole || len(trace.steps) > declared.MaxSteps {
 			continue
 		}
-		name := pathName(trace.steps)
-		at, known := byPath[name]
+		key := declared.Key(trace.steps)
+		at, known := byPath[key]
 		if !known {
 			if len(r.Paths) == declared.MaxPaths {
 				continue
 			}
 			at = len(r.Paths)
-			byPath[name] = at
+			byPath[key] = at
 			r.Paths = append(r.Paths, declared.Path{Steps: trace.steps})
 			traces = append(traces, nil)
 		}
@@ -66,14 +65,6 @@ func (s *sightings) recording(slow float64) *declared.Recording {
 	nameCauses(r.Paths, traces, slow)
 	slices.SortStableFunc(r.Paths, func(a, b declared.Path) int { return cmp.Compare(len(b.Trips), len(a.Trips)) })
 	return r
-}
-
-func pathName(steps []declared.Step) string {
-	var b strings.Builder
-	for _, s := range steps {
-		b.WriteString(s.Way + " " + string(s.Kind) + " " + s.Place + " " + s.Device + "\n")
-	}
-	return b.String()
 }
 
 // A trace is a trip as it was followed.

@@ -9,7 +9,6 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/declare/inside"
-	"nearfar/internal/declare/result"
 )
 
 // against says where the difference of an arm from the baseline arises. It is false if either was not seen.
@@ -69,13 +68,7 @@ func (in Input) eventCosts(base armSeen) []stats.Value {
 	if len(base.sides) != 1 || base.sides[0].name != inside.Both || in.Mean {
 		return nil
 	}
-	var plain []result.Trial
-	for _, t := range in.Trials {
-		if t.Arm == in.Baseline && t.Workload == in.Workload && t.Error == "" {
-			plain = append(plain, t)
-		}
-	}
-	without := stats.PerBlock(in.reported(plain))
+	without := stats.PerBlock(in.unwatched(in.Baseline))
 	var all []stats.Value
 	for _, v := range stats.PerBlock(base.sides[0].values(func(w *way) float64 { return w.whole })) {
 		i := slices.IndexFunc(without, func(o stats.Value) bool { return o.Block == v.Block })

@@ -20,16 +20,17 @@ func (in Input) arm(name string, s armSeen) Arm {
 	watched := in.reported(s.trials)
 	a.Reported = estimate(watched)
 	a.Ratio = in.ratio(s)
-	var plain []result.Trial
-	for _, t := range in.Trials {
-		if t.Arm == name && t.Workload == in.Workload && t.Error == "" {
-			plain = append(plain, t)
-		}
-	}
-	unwatched := in.reported(plain)
+	unwatched := in.unwatched(name)
 	a.Plain = estimate(unwatched)
 	a.Cost = difference(watched, unwatched)
 	return a
+}
+
+// unwatched gives the figure of the tool in the trials of an arm that were not watched.
+func (in Input) unwatched(arm string) []stats.Value {
+	return in.reported(slices.DeleteFunc(slices.Clone(in.Trials), func(t result.Trial) bool {
+		return t.Arm != arm || t.Workload != in.Workload || t.Error != ""
+	}))
 }
 
 // reported gives the figure of the tool in each trial.
@@ -93,7 +94,7 @@ func (s armSeen) between() *Measure {
 		}
 		away := awayOf(one.path)
 		for _, t := range one.trials {
-			w := t.ways[keyOf(one.path)]
+			w := t.ways[one.key]
 			if in, ok := served[t.trial]; ok && w != nil && away >= 0 {
 				all = append(all, stats.Value{Block: t.block, Value: w.medians[away] - in})
 			}
@@ -137,9 +138,8 @@ func (s side) machine() Machine {
 		}
 	}
 	slices.SortStableFunc(m.Causes, func(a, b Cause) int { return b.Trips - a.Trips })
-	key := keyOf(s.path)
 	for _, trip := range slowestOf(slow) {
-		if trip.key == key {
+		if trip.key == s.key {
 			trip.Spans = trip.spans
 		}
 		m.Slowest = append(m.Slowest, trip.Slowest)
@@ -155,7 +155,7 @@ func (s side) element(i int, step inside.Step) Element {
 	}
 	var tails []float64
 	for _, t := range s.trials {
-		if w := t.ways[keyOf(s.path)]; w != nil && w.p99s != nil {
+		if w := t.ways[s.key]; w != nil && w.p99s != nil {
 			tails = append(tails, w.p99s[i])
 		}
 	}

@@ -1,7 +1,6 @@
 package inside
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +33,7 @@ type side struct {
 	name     string
 	trials   []seen
 	path     []inside.Step // that of most trips
+	key      string        // of the path
 	share    float64
 	paths    int
 	complete int
@@ -146,7 +146,7 @@ func (s *armSeen) add(t result.Trial, r *inside.Recording) {
 		if len(p.Trips) == 0 {
 			continue
 		}
-		key := keyOf(p.Steps)
+		key := inside.Key(p.Steps)
 		if one.ways[key] != nil {
 			continue // a recording has each path once
 		}
@@ -200,14 +200,6 @@ func slowestOf(trips []slowTrip) []slowTrip {
 	return trips[:min(len(trips), mostSlow)]
 }
 
-func keyOf(steps []inside.Step) string {
-	data, err := json.Marshal(steps)
-	if err != nil {
-		panic(err) // plain data always has a text
-	}
-	return string(data)
-}
-
 // wayOf sums up the trips of a path.
 func wayOf(p inside.Path) *way {
 	w := &way{steps: p.Steps, trips: len(p.Trips)}
@@ -257,7 +249,7 @@ func (s *side) choose() {
 			best = key
 		}
 	}
-	s.path, s.paths = steps[best], len(trips)
+	s.path, s.key, s.paths = steps[best], best, len(trips)
 	if s.complete > 0 {
 		s.share = float64(trips[best]) / float64(s.complete)
 	}
@@ -265,10 +257,9 @@ func (s *side) choose() {
 
 // values gives a number of each trial that took the path.
 func (s side) values(of func(w *way) float64) []stats.Value {
-	key := keyOf(s.path)
 	var all []stats.Value
 	for _, t := range s.trials {
-		if w := t.ways[key]; w != nil {
+		if w := t.ways[s.key]; w != nil {
 			all = append(all, stats.Value{Block: t.block, Value: of(w)})
 		}
 	}
