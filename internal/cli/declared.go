@@ -84,7 +84,8 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 		Blocks:      e.Schedule.Blocks, MinBlocks: figures.MinBlocks(e), Repeats: e.Schedule.Repeats(),
 		Seed:        e.Schedule.Seed,
 		Unproved:    e.Unproved,
-		Comparisons: (len(e.Arms) - 1) * len(e.Unwatched().Workloads), Trials: e.Planned(nil), needed: forecast.BlocksNeeded(e),
+		Comparisons: (len(e.Arms) - 1) * len(e.Unwatched().Workloads), Trials: e.Planned(nil),
+		needed: forecast.BlocksNeeded(e),
 	}
 	for _, a := range e.Arms {
 		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers, Expect: a.Expect, expects: a.ExpectText(),

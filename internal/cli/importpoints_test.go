@@ -21,7 +21,8 @@ func recordedPoints(t *testing.T) (folder string, flags []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, point := range []string{"client=client.pcap", "a-before=a-before.pcap,clock=a", "a-behind=a-behind.pcap,clock=a",
+	for _, point := range []string{
+		"client=client.pcap", "a-before=a-before.pcap,clock=a", "a-behind=a-behind.pcap,clock=a",
 		"b-behind=b.pcapng:ul0,clock=b", "b-before=b.pcapng:p0,clock=b"} {
 		name, file, _ := strings.Cut(point, "=")
 		flags = append(flags, "--point", name+"="+filepath.Join(folder, file))
@@ -159,7 +160,8 @@ func TestImportPointWithColon(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Skipf("this system has no such names: %v", err)
 	}
-	if code, stdout, stderr := runImport("", "--point", "a="+file); code != exitDone || !strings.Contains(stdout, "beyond a") {
+	code, stdout, stderr := runImport("", "--point", "a="+file)
+	if code != exitDone || !strings.Contains(stdout, "beyond a") {
 		t.Errorf("exit %d, %s %s", code, stdout, stderr)
 	}
 }

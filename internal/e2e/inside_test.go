@@ -113,7 +113,7 @@ func against(t *testing.T, in inside.Inside, arm string) inside.Against {
 	return in.Against[i]
 }
 
-// A hop is what a packet passes in one place, in the order of a request and in that of a reply.
+// A hop lists the elements that a packet passes in one place: those of a request, and those of a reply, each in order.
 type hop struct{ request, reply []string }
 
 func hopOf(place string, request, reply []string) hop {

@@ -24,8 +24,8 @@ import (
 func rulesOfPairs() []int { return []int{0, 100, 1000} }
 
 // TestInsideSSH watches round trips between hosts that are reached by ssh, as root. They are namespaces of one kernel,
-// which sees whole round trips. Three clients have 0, 100 and 1000 rules without connection tracking, so that each packet
-// meets all of them: these take their time where the client sends and where it receives, and nowhere else.
+// which sees whole round trips. Three clients have 0, 100 and 1000 rules without connection tracking, so that each
+// packet meets all of them: these take their time where the client sends and where it receives, and nowhere else.
 func TestInsideSSH(t *testing.T) {
 	needsWatching(t)
 	var pairs []sshPair

@@ -29,7 +29,8 @@ func TestTcpdump(t *testing.T) {
 		}
 	}
 	const now = 1_795_808_765_123_456_789
-	packet := append([]byte{13: 0, 12: 8}, append([]byte{0x45, 0, 0, 33, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40, 0x13, 0x88,
+	packet := append([]byte{13: 0, 12: 8}, append([]byte{0x45, 0, 0, 33, 0, 7, 0, 0, 64, 17,
+		0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40, 0x13, 0x88,
 		0, 13, 0, 0}, "hello"...)...)
 	for i := range 2 {
 		if err := w.Write(i, now+int64(i), len(packet), packet, "trial 3"); err != nil {

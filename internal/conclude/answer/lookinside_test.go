@@ -91,8 +91,9 @@ func TestTheInsideIsBesideTheAnswer(t *testing.T) {
 		says         string
 	}{
 		// The plain round trip takes 8.12 us, so that the event of a system call costs 0.88 us, and another 0.25 us.
-		"agree":       {9000, 2251, "", ""},
-		"disagree":    {9000, 6251, "inside-disagrees", "the elements of router, less what recording them costs, say +6.00 us"},
+		"agree": {9000, 2251, "", ""},
+		"disagree": {9000, 6251, "inside-disagrees",
+			"the elements of router, less what recording them costs, say +6.00 us"},
 		"the sum":     {5000, 2000, "inside-sum", "% of the round trip that the tool reports: a part of it is not seen"},
 		"cannot here": {9000, 0, "inside-unknown", "nothing was seen inside the path: no right (20 of 20 trials)"},
 	} {

@@ -1,5 +1,5 @@
-// Package inside is the record of what happened inside the path of a watched trial: for a sample of its round trips, the
-// time at every element that the kernel let see, in both directions (docs/inside.md).
+// Package inside is the record of what happened inside the path of a watched trial: for a sample of its round trips,
+// the time at every element that the kernel let see, in both directions (docs/inside.md).
 //
 // It is made on the machines that were measured, by internal/onhost/inside, and read by internal/conclude. All that it
 // has comes from a host, and is checked by Decode.
@@ -65,7 +65,8 @@ type Path struct {
 	Trips []Trip `json:"trips"`
 }
 
-// A Step is a part of a round trip: from one event in the kernel to the next one. Steps follow each other without a gap.
+// A Step is a part of a round trip: from one event in the kernel to the next one. Steps follow each other without a
+// gap.
 type Step struct {
 	// Way is the direction: request or reply. What the server's program does between them is the server's.
 	Way string `json:"way"`

@@ -34,8 +34,8 @@ type watch struct {
 	once     sync.Once
 }
 
-// watch makes the watch of a workload in an arm, whose client is expected to run so long. It is empty if the workload is
-// no watched twin.
+// watch makes the watch of a workload in an arm, whose client is expected to run so long. It is empty if the workload
+// is no watched twin.
 func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration) *watch {
 	if !w.Inside {
 		return &watch{}
@@ -68,7 +68,8 @@ func watchOptions(
 	o := inside.Options{
 		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
 		// Some tools run for longer than their window. Trips are spread over all of it.
-		Trips: watchedTrips, Warmup: w.Warmup, Duration: max(w.Duration, expected-w.Warmup), Servers: []netip.Addr{}, Places: places,
+		Trips: watchedTrips, Warmup: w.Warmup, Duration: max(w.Duration, expected-w.Warmup),
+		Servers: []netip.Addr{}, Places: places,
 	}
 	if w.Protocol == experiment.ICMP {
 		o.Port = 0

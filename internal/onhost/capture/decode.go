@@ -48,7 +48,8 @@ const (
 	etherBridging = 0x6558 // an Ethernet frame in GRE or Geneve
 )
 
-// UDP ports of tunnels (IANA); Linux has a port of its own for VXLAN. Decode recognizes VXLAN and WireGuard on any port.
+// UDP ports of tunnels (IANA); Linux has a port of its own for VXLAN. Decode recognizes VXLAN and WireGuard on any
+// port.
 const (
 	PortVXLAN      = 4789
 	PortVXLANLinux = 8472

@@ -102,9 +102,9 @@ func TestMessageRate(t *testing.T) {
 }
 
 // offRate is by which share messages came faster than at a rate, less than 0 for slower. A machine that pauses a CPU
-// holds messages back, also beyond the window, and all of them come at once when it goes on. But none comes before it is
-// due. So in each half of the window, the moment at which the messages are furthest ahead is one at which none was held
-// back, and these two moments are compared.
+// holds messages back, also beyond the window, and all of them come at once when it goes on. But none comes before it
+// is due. So in each half of the window, the moment at which the messages are furthest ahead is one at which none was
+// held back, and these two moments are compared.
 func offRate(intervals []record.Interval, rate float64) float64 {
 	half := intervals[len(intervals)-1].End / 2
 	furthest := [2]float64{math.Inf(-1), math.Inf(-1)}

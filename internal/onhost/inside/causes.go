@@ -81,8 +81,8 @@ func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step
 	return declared.CauseUnknown, step, excess
 }
 
-// dearestPacket is what receiving a packet of others takes at most. A CPU that received fewer packets than fill the time
-// of a step did something else besides.
+// dearestPacket is what receiving a packet of others takes at most. A CPU that received fewer packets than fill the
+// time of a step did something else besides.
 const dearestPacket = 200 * time.Microsecond
 
 // flooded says that the CPU received packets of others during a step.

@@ -3,7 +3,8 @@ package inside
 import "encoding/binary"
 
 // The kernel's side keeps what it saw in three arrays: one state, a slot for each trip, and a record for each CPU. The
-// programs (programs_linux.go) write them by these offsets. All numbers have the byte order of the machine.
+// programs (packets_linux.go, threads_linux.go) write them by these offsets. All numbers have the byte order of the
+// machine.
 
 // The state: which packet is followed.
 const (
@@ -95,12 +96,12 @@ const (
 	evReady                          // the socket has the data
 	evWake                           // a thread was made runnable; device: the thread
 	evRun                            // a watched thread runs; device: the thread; space: the one before it
-	evOff                            // it does not run any more; device: the thread; space: the next one; number: its state
+	evOff                            // it stops running; device: the thread; space: the next one; number: its state
 	evCopy                           // the data was copied to a program; device: the thread
 	evReturn                         // the system call that received returned; device: the thread
 	evDrop                           // the packet was dropped; number: the kernel's reason
 	evResent                         // TCP sent it again
-	evThrottled                      // a thread could run, and its control group had used up its CPU time; device: the thread
+	evThrottled                      // a thread that could run: its control group has no CPU time left; device: it
 	evFoundQ                         // as evQueue, with another buffer: a wire outside of the kernel sent the packet on
 )
 

@@ -24,8 +24,8 @@ func headerOf(version int) header {
 }
 
 // match finds out whether the packet (R6) is one of the flow's, plain or inside a tunnel. R8 is then phaseRequest or
-// phaseReply, and the number that the packets of a trip share is on the stack; else the program ends. Packets of TCP without data are not
-// matched.
+// phaseReply, and the number that the packets of a trip share is on the stack; else the program ends. Packets of TCP
+// without data are not matched.
 func (a *assembler) match(f flow) {
 	matched := a.fresh("matched")
 	inner := a.fresh("inner")

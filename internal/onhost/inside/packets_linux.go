@@ -65,8 +65,8 @@ func (g *generator) queued() asm.Instructions {
 	return a.end()
 }
 
-// inSpace ends the program at a packet that is not in the namespace in which trips begin: another lab of the machine can
-// have the same addresses and ports.
+// inSpace ends the program at a packet that is not in the namespace in which trips begin: another lab of the machine
+// can have the same addresses and ports.
 func (a *assembler) inSpace(g *generator) {
 	if g.space != 0 {
 		a.namespace(asm.R1)
@@ -74,8 +74,8 @@ func (a *assembler) inSpace(g *generator) {
 	}
 }
 
-// due ends the program if the next trip may not yet be sampled at the event's time. A trip that is under way is then given
-// up.
+// due ends the program if the next trip may not yet be sampled at the event's time. A trip that is under way is then
+// given up.
 func (a *assembler) due() {
 	due := a.fresh("due")
 	a.do(

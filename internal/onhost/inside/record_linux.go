@@ -4,8 +4,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// stampLast gives the event that was recorded the time of now: what recording it took is a part of the trip, as it is for
-// the program.
+// stampLast gives the event that was recorded the time of now: what recording it took is a part of the trip, as it is
+// for the program.
 func (a *assembler) stampLast() {
 	a.do(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.R9, slotEvents+eventTime, asm.R0, asm.DWord))
 }
@@ -18,8 +18,8 @@ func (a *assembler) finish(g *generator) {
 	a.do(asm.StoreImm(asm.R0, slotDone, 1, asm.Word))
 }
 
-// threadEvent records an event that is not at a device. thread and second are what the event says instead of a device and
-// its namespace, in registers; 0 is none.
+// threadEvent records an event that is not at a device. thread and second are what the event says instead of a device
+// and its namespace, in registers; 0 is none.
 func (a *assembler) threadEvent(g *generator, kind eventType, thread, second asm.Register) {
 	for _, said := range []struct {
 		at int16

@@ -78,8 +78,8 @@ func (g *generator) waking() asm.Instructions {
 	return a.end()
 }
 
-// woken records that one of the two threads was put into the queue of a control group without CPU time: that is found out
-// when it is put there.
+// woken records that one of the two threads was put into the queue of a control group without CPU time: that is found
+// out when it is put there.
 func (g *generator) woken() asm.Instructions {
 	a := g.begin(0)
 	a.duringTrip()

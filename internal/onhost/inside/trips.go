@@ -185,8 +185,8 @@ func (n *namer) follow(s slot) trace {
 }
 
 // readingOf divides the time from the moment when the socket has the data until a thread has it. A thread that was not
-// woken did not sleep: it polled, or it was about to sleep, or it waited for a CPU. One that lost its CPU again before it
-// had the data waited until it had it for the last time.
+// woken did not sleep: it polled, or it was about to sleep, or it waited for a CPU. One that lost its CPU again before
+// it had the data waited until it had it for the last time.
 func readingOf(ready, copied event, events []event) map[declared.Kind]uint64 {
 	woken := ready.at
 	runs := woken

@@ -178,7 +178,10 @@ func checkSums(t *testing.T, seen *sightings, measured []trip) {
 func TestTunnel(t *testing.T) {
 	for _, c := range []struct{ name, device, underlay string }{
 		{"vxlan", "type vxlan id 7 dstport 4789 local %s remote %s dev eth0", "10.1.0.%d/24"},
-		{"vxlan over IPv6", "type vxlan id 7 dstport 4789 local %s remote %s dev eth0 udp6zerocsumtx udp6zerocsumrx", "fd01::%d/64"},
+		{
+			"vxlan over IPv6",
+			"type vxlan id 7 dstport 4789 local %s remote %s dev eth0 udp6zerocsumtx udp6zerocsumrx", "fd01::%d/64",
+		},
 		{"geneve", "type geneve id 7 remote %[2]s%.0[1]s", "10.1.0.%d/24"},
 		{"ipip", "type ipip local %s remote %s", "10.1.0.%d/24"},
 	} {

@@ -3,8 +3,8 @@ package figures
 import "nearfar/internal/declare/experiment"
 
 // Settled says whether a run may end (--until): every difference of a workload's first quantity from the baseline was
-// found, or is known so well that the interval at any time ends within the aim on both sides of it. Differences whose
-// unit is not that of the aim do not count, but one has to.
+// found, or is known so well that the interval at any time ends within the aim on both sides of it. Differences
+// in another unit than the aim do not count. At least one difference has to count.
 func Settled(in Run, aim *Aim) bool {
 	in = in.unwatched()
 	settled := false

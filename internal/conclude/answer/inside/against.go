@@ -62,8 +62,8 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 }
 
 // eventCosts is what recording one event adds to a trip of the baseline, in each block: what the elements take together
-// beyond the round trip of the workload that is not watched, shared among their events. It is empty if two machines were
-// watched, which record events of their own.
+// beyond the round trip of the workload that is not watched, shared among their events. It is empty if two machines
+// were watched, which record events of their own.
 func (in Input) eventCosts(base armSeen) []stats.Value {
 	if len(base.sides) != 1 || base.sides[0].name != inside.Both || in.Mean {
 		return nil
@@ -80,8 +80,8 @@ func (in Input) eventCosts(base armSeen) []stats.Value {
 	return all
 }
 
-// systemCall is how many other events an event at a system call costs as much as: the kernel takes its slow way into and
-// out of all system calls while somebody watches them (ADR 0152).
+// systemCall is how many other events an event at a system call costs as much as: the kernel takes its slow way into
+// and out of all system calls while somebody watches them (ADR 0152).
 const systemCall = 3.5
 
 // eventsOf is how many events a path's steps are recorded with, by their cost.

@@ -172,9 +172,11 @@ func TestWhereADifferenceArises(t *testing.T) {
 		disagree   string
 	}{
 		"agree": {0, 2.5, ""},
-		"disagree": {600, 3.1, "the elements of router, less what recording them costs, say +2.50 us [+2.50, +2.50], and subtraction says +3.10 us " +
+		"disagree": {600, 3.1, "the elements of router, less what recording them costs, " +
+			"say +2.50 us [+2.50, +2.50], and subtraction says +3.10 us " +
 			"[+3.05, +3.15]; what else changed most: wake in client (reply) by +0.60 us [+0.60, +0.60]"},
-		"nothing else": {0, 9, "the elements of router, less what recording them costs, say +2.50 us [+2.50, +2.50], and subtraction says +9.00 us " +
+		"nothing else": {0, 9, "the elements of router, less what recording them costs, " +
+			"say +2.50 us [+2.50, +2.50], and subtraction says +9.00 us " +
 			"[+8.95, +9.05]; no other element surely changed"},
 	} {
 		w := &world{}
@@ -201,8 +203,8 @@ func TestWhereADifferenceArises(t *testing.T) {
 	}
 }
 
-// What it costs to record the events of an arm's own elements is taken from them. The cost is what trips of the baseline
-// take longer than unwatched ones, shared among their events.
+// What it costs to record the events of an arm's own elements is taken from them. The cost is what trips of the
+// baseline take longer than unwatched ones, shared among their events.
 func TestCostOfEventsIsTakenAway(t *testing.T) {
 	w := &world{}
 	for block := 1; block <= 8; block++ {

@@ -27,7 +27,8 @@ func (r *reader) twins(e *experiment.Experiment, workloads []parsedWorkload, top
 				"workload %s measures %s once more, watched, and there is a workload of this name", quote(w.Name),
 				quote(twin.Name))
 		case len(twin.Name) > experiment.MaxName && experiment.IsName(w.Name):
-			r.wrong(at, fmt.Sprintf("give the workload a name of at most %d letters", experiment.MaxName-len(experiment.InsideSuffix)),
+			r.wrong(at, fmt.Sprintf("give the workload a name of at most %d letters",
+				experiment.MaxName-len(experiment.InsideSuffix)),
 				"the name of the watched workload, %s, is too long", quote(twin.Name))
 		}
 		e.Workloads = append(e.Workloads, twin)

@@ -101,7 +101,8 @@ func (o Options) clocks() []string {
 }
 
 // times are those of one capture. turnarounds has an entry for each point. both, there and back have one for each point
-// but the last: to the next point and back, together and apart. Apart they are empty if the next point has another clock.
+// but the last: to the next point and back, together and apart. Apart they are empty if the next point has another
+// clock.
 type times struct{ turnarounds, both, there, back []summary }
 
 // capture reads the files of one capture.

@@ -97,8 +97,8 @@ func (w *way) tcpExchanges(n int, from, to netip.Addr) {
 	}
 }
 
-// TestTwoHosts: whatever the format of the files and the tunnel, segments are right although the clocks of the two hosts
-// are 3 s and 40 ppm apart, and no figure has that offset in it.
+// TestTwoHosts: whatever the format of the files and the tunnel, segments are right although the clocks of the two
+// hosts are 3 s and 40 ppm apart, and no figure has that offset in it.
 func TestTwoHosts(t *testing.T) {
 	carriers := map[string]carrier{
 		"plain": plain, "vlan": vlan, "qinq": qinq, "vxlan in IPv6": vxlan(4789), "vxlan, Linux' port": vxlan(8472),
@@ -408,9 +408,9 @@ func TestDatagrams(t *testing.T) {
 	withIdent.judge(t, r, 0.1e-6)
 }
 
-// TestNumbersBeginAnew: datagrams without a number, as those of netperf, look the same after 65,536, when the numbers of
-// IP begin anew. If the points saw the same ones in the same order, all are matched. With one lost in between, only those
-// are that look like no other. Without the same ends, none is: numbers could be those of other packets.
+// TestNumbersBeginAnew: datagrams without a number, as those of netperf, look the same after 65,536, when the numbers
+// of IP begin anew. If the points saw the same ones in the same order, all are matched. With one lost in between, only
+// those are that look like no other. Without the same ends, none is: numbers could be those of other packets.
 func TestNumbersBeginAnew(t *testing.T) {
 	const n = 70_000
 	w := newWay(plain, geneve)
@@ -580,7 +580,8 @@ func TestLinks(t *testing.T) {
 	}
 	both.judge(t, r, 0.1e-6)
 	for device, want := range map[string]string{
-		"": "of the interfaces 3, 7: name one, for example x=any:3", "9": `no packets of the interface "9"; it has packets of 3, 7`,
+		"":  "of the interfaces 3, 7: name one, for example x=any:3",
+		"9": `no packets of the interface "9"; it has packets of 3, 7`,
 	} {
 		if _, err := Read(t.Context(), Options{Points: []Point{point("x", device)}, Open: all.open}); err == nil ||
 			!strings.Contains(err.Error(), want) {
@@ -588,13 +589,14 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	all = files{"usb": nanoNg.write(t, packets, 189)}
-	if _, err := Read(t.Context(), Options{Points: []Point{{Name: "x", Files: []File{{"usb", ""}}}}, Open: all.open}); err == nil ||
+	usb := Options{Points: []Point{{Name: "x", Files: []File{{"usb", ""}}}}, Open: all.open}
+	if _, err := Read(t.Context(), usb); err == nil ||
 		!strings.Contains(err.Error(), "usb: byte 80: packets of the link type 189") {
 		t.Error(err)
 	}
 }
 
-// TestChoice: the conversation with the most exchanges is taken, or that of the server that is named.
+// TestChoice: the reader takes the conversation with the most exchanges, or the one with the server that is named.
 func TestChoice(t *testing.T) {
 	w := newWay(plain, plain)
 	w.tcpExchanges(100, client4, server4)
@@ -716,7 +718,8 @@ func FuzzDecode(f *testing.F) {
 			return decode(packet, whole)
 		}
 		p, why := read(b, true)
-		if why == "" && (!p.from.IsValid() || !p.to.IsValid() || p.length < 0 || p.length > math.MaxUint16 || p.carried == "") {
+		whole := p.from.IsValid() && p.to.IsValid() && p.length >= 0 && p.length <= math.MaxUint16 && p.carried != ""
+		if why == "" && !whole {
 			t.Fatalf("%+v", p)
 		}
 		cut, whyCut := read(b[:min(len(b), int(kept))], int(kept) >= len(b))
@@ -732,7 +735,9 @@ func FuzzRead(f *testing.F) {
 		w := newWay(carriers...)
 		w.tcpExchanges(3, client4, server4)
 		w.udpExchanges(3, func(i int) ([]byte, []byte) { return number(i), number(i) })
-		for _, format := range []format{nanoNg, {order: binary.BigEndian}, {nano: true, order: binary.LittleEndian, snaplen: 64}} {
+		for _, format := range []format{
+			nanoNg, {order: binary.BigEndian}, {nano: true, order: binary.LittleEndian, snaplen: 64},
+		} {
 			f.Add(format.write(f, w.points[0].packets, pcapfile.Ethernet),
 				format.write(f, w.points[1].packets, pcapfile.Ethernet))
 		}

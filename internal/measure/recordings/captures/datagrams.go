@@ -48,7 +48,8 @@ func (f *finder) ask(p packet, port uint16) {
 		f.pending--
 	}
 	a.pending = append(a.pending, waiting{
-		key: p.key, contents: p.contents + uint64(port), marks: p.marks, seen: sight{time: p.time, ident: p.ident, length: int32(p.length)},
+		key: p.key, contents: p.contents + uint64(port), marks: p.marks,
+		seen: sight{time: p.time, ident: p.ident, length: int32(p.length)},
 	})
 	f.pending++
 }

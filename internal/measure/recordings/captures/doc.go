@@ -1,9 +1,9 @@
 // Package captures works out from files of captured packets where on a way the time goes.
 //
 // A file, or one interface of it, is a point: a place on the way between a client and a server, with a clock. For each
-// transaction the time between its request and its reply is taken at each point, two stamps of one clock. The difference
-// of these times at two neighbouring points is their segment: what the packets took between the points, there and back
-// together. Stamps of different clocks are never subtracted (docs/captures.md, ADR 0150).
+// transaction the time between its request and its reply is taken at each point, two stamps of one clock. The
+// difference of these times at two neighbouring points is their segment: what the packets took between the points,
+// there and back together. Stamps of different clocks are never subtracted (docs/captures.md, ADR 0150).
 //
 // A transaction counts if its request and its reply were seen exactly once at every point. Everything else is left out
 // and counted by its reason.

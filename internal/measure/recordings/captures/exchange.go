@@ -96,8 +96,9 @@ func (o *order) next(k key) {
 
 func newFinder() *finder {
 	return &finder{
-		turns: map[key]uint32{}, alike: map[uint64]bool{}, exchanges: map[key]exchange{}, unmatched: map[reason]int{}, tcp: map[uint16]*stream{},
-		datagrams: map[uint16]*asked{}, requests: spans{of: map[uint16][]span{}}, replies: spans{of: map[uint16][]span{}},
+		turns: map[key]uint32{}, alike: map[uint64]bool{}, exchanges: map[key]exchange{}, unmatched: map[reason]int{},
+		tcp: map[uint16]*stream{}, datagrams: map[uint16]*asked{},
+		requests: spans{of: map[uint16][]span{}}, replies: spans{of: map[uint16][]span{}},
 	}
 }
 

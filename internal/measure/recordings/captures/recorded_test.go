@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRecorded reads what tcpdump and dumpcap wrote between four namespaces with VXLAN over IPv6, while nearfar's engine
-// ran 120 transactions. The times were worked out from the same files by tshark: medians from request to reply.
+// TestRecorded reads what tcpdump and dumpcap wrote between four namespaces with VXLAN over IPv6, while nearfar's
+// engine ran 120 transactions. The times were worked out from the same files by tshark: medians from request to reply.
 func TestRecorded(t *testing.T) {
 	file := func(name, device string) []File {
 		return []File{{Path: filepath.Join("testdata", "vtep", name), Interface: device}}
@@ -48,7 +48,8 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	control, err := Read(t.Context(), Options{Points: points, Server: Server{Address: netip.MustParseAddr("10.1.1.2"), Port: 7777},
+	control, err := Read(t.Context(), Options{
+		Points: points, Server: Server{Address: netip.MustParseAddr("10.1.1.2"), Port: 7777},
 		Open: func(path string) (io.ReadCloser, error) { return os.Open(path) }})
 	if err != nil || control.Port != 7777 || control.Matched == 0 {
 		t.Errorf("%+v %v", control, err)

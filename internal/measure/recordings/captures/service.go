@@ -21,7 +21,9 @@ type service struct {
 
 // String writes a service for people.
 func (s service) String() string {
-	name := map[int]string{capture.ProtoTCP: "tcp", capture.ProtoUDP: "udp", capture.ProtoICMP: "icmp", capture.ProtoICMPv6: "icmp"}[s.protocol]
+	name := map[int]string{
+		capture.ProtoTCP: "tcp", capture.ProtoUDP: "udp", capture.ProtoICMP: "icmp", capture.ProtoICMPv6: "icmp",
+	}[s.protocol]
 	server := s.server.String()
 	if s.port != 0 {
 		server = netip.AddrPortFrom(s.server, s.port).String()
