@@ -12,10 +12,12 @@
 #                            systemd-nspawn and mmdebstrap, with which tests start a Debian; and, in the cache, a
 #                            Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
-#                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh; the first time
-#                            takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first time takes 4 to 15 minutes),
-#                            the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests start (see
-#                            boot-root.sh; the first time takes 3 minutes)
+#                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see
+#                            opentofu.sh), the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests
+#                            start (see boot-root.sh)
+#
+# The first `test` takes 8 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes
+# and OpenTofu, and `packages` does the rest, which mostly waits for downloads and for the disk.
 #
 # No service that a package brings starts, now or with the machine: nearfar starts the servers that it measures itself.
 # The services of measuring tools are switched off also if the package was here before: netperf's, for example, runs as
@@ -25,6 +27,22 @@
 set -eu
 
 purpose=${1:-demo}
+scripts=$(dirname "$0")
+
+case $purpose in
+test)
+	# xargs, because a command that the shell starts in the background ignores SIGINT.
+	printf '%s\n' packages builds | xargs -n 1 -P 2 "$0" || exit 1
+	exit 0
+	;;
+builds)
+	"$scripts/kubernetes.sh" >/dev/null
+	"$scripts/opentofu.sh" >/dev/null
+	"$scripts/cdk.sh" >/dev/null
+	exit 0
+	;;
+packages) purpose=test ;;
+esac
 
 # programs prints program:package pairs for a package manager
 programs() {
@@ -137,12 +155,9 @@ mask_new() {
 # finish ends the script when all programs are installed
 finish() {
 	if [ "$purpose" = test ]; then
-		"$(dirname "$0")/test-python.sh"
-		"$(dirname "$0")/cloud-tools.sh" azure aws
-		"$(dirname "$0")/kubernetes.sh" >/dev/null
-		"$(dirname "$0")/opentofu.sh" >/dev/null
-		"$(dirname "$0")/cdk.sh" >/dev/null
-		[ "$(id -u)" -ne 0 ] || "$(dirname "$0")/boot-root.sh" debian >/dev/null
+		"$scripts/test-python.sh"
+		"$scripts/cloud-tools.sh" azure aws
+		[ "$(id -u)" -ne 0 ] || "$scripts/boot-root.sh" debian >/dev/null
 	fi
 	exit 0
 }
