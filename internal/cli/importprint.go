@@ -29,7 +29,9 @@ func (a *app) printTrials(trials []result.Trial, asJSON bool) error {
 		head := fmt.Sprintf("%d\t%s\t%s\t%s\t%s", t.Trial, orDash(t.Arm), orDash(program), orDash(t.Protocol), size)
 		for _, m := range t.Metrics {
 			name := m.Name + textIf(m.Stat != "", "."+m.Stat) + textIf(m.Scope != "", " ("+m.Scope+")")
-			fmt.Fprintf(table, "%s\t%s\t%.6g\t%s\t%s\n", head, clean.Line(name), m.Value, m.Unit, orDash(t.ReportedAs))
+			scale := result.ScaleOf(m.Unit, m.Value)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", head, clean.Line(name), scale.Number(m.Value), orDash(scale.Unit),
+				orDash(t.ReportedAs))
 		}
 		if t.Error != "" {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\n", head, clean.Line("failed: "+t.Error))

@@ -157,16 +157,16 @@ func EstimateRunLevel(runs [][]float64, checks int) (Estimate, Scope) {
 	return t.estimate(t.absolute, level), OfRuns
 }
 
-// fewestRanked is the smallest number of runs on each side for a comparison by ranks. With fewer, ranks that allow
+// FewestRanked is the smallest number of runs on each side for a comparison by ranks. With fewer, ranks that allow
 // each side its own scatter find less than Student's t, and with fewer than 6 they find nothing.
 // docs/adr/0027-runs.md has the measured power.
-const fewestRanked = 10
+const FewestRanked = 10
 
 // ranked says whether runs are compared by ranks at this level: there must be enough runs, and the test must be able
 // to reject.
 func ranked(s sized, level float64) bool {
 	least := min(s.n(), s.m())
-	return least >= fewestRanked && least >= MinTrials(1, level)
+	return least >= FewestRanked && least >= MinTrials(1, level)
 }
 
 // sized are samples with their sizes.

@@ -160,3 +160,48 @@ func TestVerdictUsesWorkloadsOfBothArms(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Three outputs a side, which is what most people bring: the run is the unit. A large difference is found with its
+// interval, which is Welch's of these six numbers, and a small one is told from none.
+func TestThreeRecordedRunsASide(t *testing.T) {
+	outputs := func(set, zones [3]float64) Answer {
+		var trials []result.Trial
+		for i := range 3 {
+			trials = append(trials, recordedTrial(i+1, "set", set[i]), recordedTrial(i+4, "zones", zones[i]))
+		}
+		return Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	}
+	a := outputs([3]float64{50e-6, 51e-6, 52e-6}, [3]float64{93e-6, 95e-6, 97e-6})
+	c := a.Comparisons[0]
+	// By hand: the means are 51 and 95, the variances 1 and 4, so the error is sqrt(5/3) = 1.291 with 25/9 / (1/18 +
+	// 16/18) = 2.941 degrees of freedom, for which t is 3.220.
+	if c.Verdict != figures.Higher || c.Better != "baseline" || c.Interval == nil ||
+		math.Abs(*c.Difference-44e-6) > 1e-12 || math.Abs(c.Interval[0]-39.84e-6) > 0.02e-6 ||
+		math.Abs(c.Interval[1]-48.16e-6) > 0.02e-6 {
+		t.Errorf("%+v, interval %v", c, c.Interval)
+	}
+	if c.Runs == nil || *c.Runs != [2]int{3, 3} || c.About != "runs" {
+		t.Errorf("the unit is not the run: %+v", c)
+	}
+	if len(a.Warnings) != 2 || a.Warnings[1].Code != "recorded-runs" {
+		t.Errorf("warnings %+v", a.Warnings)
+	}
+	a = outputs([3]float64{50e-6, 51e-6, 52e-6}, [3]float64{50.2e-6, 51.1e-6, 51.6e-6})
+	if c := a.Comparisons[0]; c.Verdict != figures.NoDifference || c.Detectable == nil || c.Interval == nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A failed output is the worst run, which no mean can hold: ranks can, and three a side are too few for them.
+func TestThreeRecordedRunsWithAFailedOne(t *testing.T) {
+	var trials []result.Trial
+	for i := range 3 {
+		trials = append(trials, recordedTrial(i+1, "set", 50e-6+1e-6*float64(i)),
+			recordedTrial(i+4, "zones", 95e-6+1e-6*float64(i)))
+	}
+	trials[5].Error, trials[5].Metrics = "connection refused", nil
+	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	if c := a.Comparisons[0]; c.Verdict != figures.FewTrials || c.Interval != nil || c.Runs != nil {
+		t.Errorf("%+v", c)
+	}
+}

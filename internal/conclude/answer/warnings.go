@@ -31,7 +31,7 @@ func runWarnings(in Input, a Answer, tables []figures.Cells) []Warning {
 			warnings = append(warnings, Warning{Code: "workload-left-out", Workload: w.Name, Message: reason})
 		}
 	}
-	warnings = append(warnings, recordedWarning(in.Experiment)...)
+	warnings = append(warnings, recordedWarning(in.Experiment, a.Comparisons)...)
 	warnings = append(warnings, impossible(in)...)
 	warnings = append(warnings, failures(in)...)
 	for _, c := range tables {

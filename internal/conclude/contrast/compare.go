@@ -218,10 +218,11 @@ func (c *Contrast) comparisons(entries []entry) []figures.Comparison {
 		figures.FillDeployments(&all[ofSeveral[i]], s, numbers[i])
 	}
 	for i, s := range stats.CompareRuns(samples) {
-		figures.FillRuns(&all[ofSamples[i]], s)
-		if entries[ofSamples[i]].pair.oneRun {
-			all[ofSamples[i]].About = ""
+		if entries[ofSamples[i]].pair.recorded {
+			figures.FillRecorded(&all[ofSamples[i]], s)
+			continue
 		}
+		figures.FillRuns(&all[ofSamples[i]], s)
 	}
 	for i, e := range entries {
 		all[i].Lacks(lacks(e))

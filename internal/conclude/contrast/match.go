@@ -29,8 +29,8 @@ type Pair struct {
 	base, new group
 	// about says what a comparison of a pair that shares blocks applies to; see figures.AboutOnce.
 	about string
-	// oneRun says that both sides are from one run.
-	oneRun bool
+	// oneRun says that both sides are from one run; recorded, that both were recorded elsewhere.
+	oneRun, recorded bool
 	// between gives the scatter of other runs; nil if it is not used.
 	between func(figures.Quantity) stats.Scatter
 	// sides are the names of Base and New.
@@ -191,7 +191,7 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 		}
 		oneRun := base.ID != "" && base.ID == other.ID
 		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name,
-			base: b, new: n, oneRun: oneRun,
+			base: b, new: n, oneRun: oneRun, recorded: !base.measuredHere() && !other.measuredHere(),
 			Paired: oneRun && !base.Experiment.Unpaired(), about: about(base, oneRun, arms)})
 	}
 	if base.Workload != "" && len(bases) == 1 && len(others) == 1 {

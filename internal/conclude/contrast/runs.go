@@ -138,6 +138,9 @@ func (p *Pair) ofRuns(q figures.Quantity) stats.Runs {
 	r := stats.Runs{Arm: perRun(p.new, p.ranking(q)), Baseline: perRun(p.base, p.ranking(q))}
 	if p.new.runs == nil && p.base.runs == nil {
 		apart := p.apart(q)
+		if p.recorded {
+			return figures.RecordedRuns(apart)
+		}
 		r.Arm, r.Baseline = [][]float64{apart.Arm}, [][]float64{apart.Baseline}
 	}
 	if p.between != nil {
@@ -185,11 +188,12 @@ func (p *Pair) Change(q figures.Quantity, checks int) (change, relative stats.Es
 	case p.Paired:
 		change, relative = stats.EstimatePaired(p.inBlocks(q), checks)
 		return change, relative, stats.Scope(p.about)
-	case p.oneRun:
-		change, relative = stats.EstimateSamples(p.apart(q), checks)
-		return change, relative, ""
 	}
-	return stats.EstimateRuns(p.ofRuns(q), checks)
+	change, relative, scope = stats.EstimateRuns(p.ofRuns(q), checks)
+	if p.recorded && scope != stats.OfRuns {
+		scope = ""
+	}
+	return change, relative, scope
 }
 
 // Level is the figure of New's trials, or with several runs or deployments of these, for one of several checks.
@@ -202,13 +206,20 @@ func (p *Pair) Level(q figures.Quantity, checks int) (stats.Estimate, stats.Scop
 		e, _ := stats.EstimateRunLevel(figures.PerDeployment(p.ranking(q), p.new.attempts), checks)
 		return e, figures.AboutConfiguration
 	}
-	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)
+	runs := perRun(p.new, p.ranking(q))
+	if p.recorded && p.new.runs == nil {
+		runs = figures.RecordedRuns(stats.Samples{Arm: runs[0]}).Arm
+	}
+	return stats.EstimateRunLevel(runs, checks)
 }
 
-// Runs is how many runs of New and of Base have good trials.
+// Runs is how many runs of New and of Base have good trials. Of recorded runs each good trial is one.
 func (p *Pair) Runs() (other, base int) {
 	count := func(g group) int {
-		if g.runs == nil {
+		switch {
+		case g.runs == nil && p.recorded:
+			return len(g.good)
+		case g.runs == nil:
 			return 1
 		}
 		n := 0

@@ -38,6 +38,8 @@ type Measurement struct {
 	Protocol string
 	// MessageBytes is the application message size in bytes; 0 if the output does not say.
 	MessageBytes int
+	// Started is when the tool began, by its own clock; the zero time if the output does not say.
+	Started time.Time
 	// Duration is the length of the measurement window; 0 if the output does not say.
 	Duration time.Duration
 	// ReportedAs says what the tool printed, Definition what the metrics are after normalisation.

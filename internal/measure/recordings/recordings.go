@@ -60,6 +60,7 @@ func (r Reader) read(of Recording) (File, error) {
 	for _, one := range found {
 		trial := result.Trial{Arm: of.Arm, Raw: []string{of.File}, Treatment: map[string]string{}}
 		trial.Record(one.Measurement)
+		trial.Started = one.Started
 		if one.Err != nil {
 			trial.Error = one.Err.Error()
 		}

@@ -96,10 +96,10 @@ func (run Run) Write(ctx context.Context, folder string) (path string, err error
 		return "", err
 	}
 	e.Paired, e.Schedule.Blocks = p.Paired, run.blocks
-	now := time.Now().UTC()
+	started, ended := stated(run.Trials, time.Now().UTC())
 	path, err = rundir.CreateWhole(ctx, folder, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Versions: versions(run.Trials),
-		State: rundir.Complete, Started: now, Ended: now,
+		State: rundir.Complete, Started: started, Ended: ended,
 	}, run.Trials, run.raw)
 	if err != nil {
 		return "", fmt.Errorf("the run directory cannot be made: %w", err)
@@ -120,4 +120,24 @@ func versions(trials []result.Trial) map[string]string {
 	maps.DeleteFunc(all, func(_, version string) bool { return version == "" })
 	all["nearfar"] = process.Version()
 	return all
+}
+
+// stated is the time of a run by the trials that state theirs: from the first begin to the last end. If none does, it is
+// the time of the import, now.
+func stated(trials []result.Trial, now time.Time) (started, ended time.Time) {
+	for _, t := range trials {
+		if t.Started.IsZero() {
+			continue
+		}
+		if started.IsZero() || t.Started.Before(started) {
+			started = t.Started
+		}
+		if end := t.Started.Add(time.Duration(t.DurationSeconds * float64(time.Second))); end.After(ended) {
+			ended = end
+		}
+	}
+	if started.IsZero() {
+		return now, now
+	}
+	return started, ended
 }

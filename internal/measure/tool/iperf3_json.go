@@ -30,6 +30,10 @@ type iperf3Result struct {
 		} `json:"connected"`
 		MSS       float64 `json:"tcp_mss"`
 		MSSSystem float64 `json:"tcp_mss_default"`
+		// Timestamp is in seconds since 1970, by the clock of the side that printed it.
+		Timestamp struct {
+			Seconds float64 `json:"timesecs"`
+		} `json:"timestamp"`
 	} `json:"start"`
 	End   *iperf3End      `json:"end"`
 	Error json.RawMessage `json:"error"`
@@ -144,6 +148,7 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 	}
 	if doc.Start != nil {
 		m.Tool.Version = find(iperf3Version, doc.Start.Version)
+		m.Started = statedTime(doc.Start.Timestamp.Seconds)
 		if t := doc.Start.TestStart; t != nil {
 			m.Protocol = strings.ToLower(excerpt(t.Protocol))
 			if t.BlkSize > 0 && t.BlkSize <= 1<<30 {

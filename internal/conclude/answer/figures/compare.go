@@ -133,11 +133,11 @@ func family(in Run, c Cells, differ map[string]difference) []Comparison {
 	e := in.Experiment
 	all := []Comparison{}
 	var pairs []stats.Pair
-	var samples []stats.Samples
+	var recorded []stats.Runs
 	var several []stats.Deployed
 	var numbers [][]int
 	var lacks [][2]Lack
-	var of []int // the index in all of each entry of pairs or samples
+	var of []int // the index in all of each entry of pairs, recorded or several
 	for _, arm := range e.Arms {
 		if arm.Name == e.Baseline {
 			continue
@@ -159,7 +159,8 @@ func family(in Run, c Cells, differ map[string]difference) []Comparison {
 		case refused:
 		case e.Unpaired():
 			ofArm, ofBaseline := c.Ranking.Both(c.Tried(arm.Name), c.Tried(e.Baseline))
-			samples = append(samples, stats.Samples{Arm: stats.Numbers(ofArm), Baseline: stats.Numbers(ofBaseline)})
+			recorded = append(recorded,
+				RecordedRuns(stats.Samples{Arm: stats.Numbers(ofArm), Baseline: stats.Numbers(ofBaseline)}))
 			of = append(of, len(all))
 		case Deployed(e):
 			d, their := ByDeployment(c.Ranking, c.Tried(arm.Name), c.Tried(e.Baseline))
@@ -178,8 +179,8 @@ func family(in Run, c Cells, differ map[string]difference) []Comparison {
 		all[of[i]].Resolve = in.Resolve.resolution(all[of[i]].Quantity, Level(pairs[i].Baseline), s.Noise, s.Blocks,
 			s.Blocks)
 	}
-	for i, s := range stats.CompareSamples(samples) {
-		fillUnpaired(&all[of[i]], s)
+	for i, s := range stats.CompareRuns(recorded) {
+		FillRecorded(&all[of[i]], s)
 	}
 	for i, s := range stats.CompareDeployments(several) {
 		FillDeployments(&all[of[i]], s, numbers[i])
