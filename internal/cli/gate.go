@@ -120,7 +120,7 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	var c *contrast.Contrast
 	done := func() {}
 	if len(other) == 0 {
-		c, rules, err = a.oneRun(base[0], rules)
+		c, rules, err = a.oneRun(ctx, base[0], rules)
 	} else {
 		c, done, err = a.contrast(ctx, base, "BASE", other, "NEW")
 	}
@@ -184,8 +184,8 @@ func (a *app) newestForGate(rules []gate.Rule) (base, other []string, err error)
 }
 
 // oneRun reads one run. If there are no rules, it takes the objectives of the run's experiment file.
-func (a *app) oneRun(source string, rules []gate.Rule) (*contrast.Contrast, []gate.Rule, error) {
-	run, err := a.readSide(source, "the run")
+func (a *app) oneRun(ctx context.Context, source string, rules []gate.Rule) (*contrast.Contrast, []gate.Rule, error) {
+	run, err := a.readSide(ctx, source, "the run")
 	if err != nil {
 		return nil, nil, err
 	}

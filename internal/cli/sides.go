@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,17 +19,19 @@ import (
 
 // sidesHelp explains the arguments of compare and gate.
 const sidesHelp = `A side is a RUN directory, RUN:ARM for one of its arms, RUN:ARM/WORKLOAD for one workload of that
-arm, or a FILE with the recorded output of sockperf, netperf, iperf3, ping, qperf, ntttcp or latte ("-" reads standard
-input). Arms and workloads of two runs are matched by name. Recorded outputs are matched with workloads of the same
-mode, protocol, message size and definition.`
+arm, a FILE with the recorded output of sockperf, netperf, iperf3, ping, qperf, ntttcp or latte ("-" reads standard
+input), or a FOLDER of such files. Arms and workloads of two runs are matched by name. Recorded outputs are matched with
+workloads of the same mode, protocol, message size and definition; each output is one run of its program.`
 
-// readSide reads a run, an arm of a run, or a file.
-func (a *app) readSide(source, name string) (*contrast.Side, error) {
+// readSide reads a run, an arm of a run, a file, or a folder of files.
+func (a *app) readSide(ctx context.Context, source, name string) (*contrast.Side, error) {
 	if source == "-" {
 		return a.readFileSide(source, name)
 	}
 	info, err := os.Stat(source)
 	switch {
+	case err == nil && info.IsDir() && !rundir.Is(source):
+		return a.readFolderSide(ctx, source, name)
 	case err == nil && info.IsDir():
 		return readRunSide(source, source, "", "", name)
 	case err == nil:
@@ -114,4 +117,15 @@ func (a *app) readFileSide(file, name string) (*contrast.Side, error) {
 		return nil, err
 	}
 	return &contrast.Side{Name: name, Source: file, Kind: contrast.File, Arm: arm, Trials: trials}, nil
+}
+
+// readFolderSide reads a folder of recorded outputs.
+func (a *app) readFolderSide(ctx context.Context, folder, name string) (*contrast.Side, error) {
+	arm := filepath.Base(filepath.Clean(folder))
+	trials, err := recordings.Reader{ReadFile: a.readFile}.Folder(ctx, recordings.Recording{Arm: arm, File: folder})
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("%s is neither a run directory (it has no run.json) nor a folder of recorded "+
+			"outputs: %w", clean.Line(folder), err)}
+	}
+	return &contrast.Side{Name: name, Source: folder, Kind: contrast.File, Arm: arm, Trials: trials}, nil
 }

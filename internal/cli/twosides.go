@@ -14,7 +14,7 @@ import (
 func (a *app) contrast(
 	ctx context.Context, base []string, baseName string, other []string, otherName string,
 ) (c *contrast.Contrast, done func(), err error) {
-	b, n, err := a.readSides(base, baseName, other, otherName)
+	b, n, err := a.readSides(ctx, base, baseName, other, otherName)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -30,7 +30,7 @@ func (a *app) contrast(
 
 // readSides reads both sides. Standard input can be named only once.
 func (a *app) readSides(
-	base []string, baseName string, other []string, otherName string,
+	ctx context.Context, base []string, baseName string, other []string, otherName string,
 ) (*contrast.Side, *contrast.Side, error) {
 	sources := slices.Concat(base, other)
 	if first := slices.Index(sources, "-"); first >= 0 && slices.Contains(sources[first+1:], "-") {
@@ -40,7 +40,7 @@ func (a *app) readSides(
 	read := func(wait *sync.WaitGroup, sources []string, name string) ([]*contrast.Side, []error) {
 		sides, failures := make([]*contrast.Side, len(sources)), make([]error, len(sources))
 		for i, source := range sources {
-			wait.Go(func() { sides[i], failures[i] = a.readSide(source, name) })
+			wait.Go(func() { sides[i], failures[i] = a.readSide(ctx, source, name) })
 		}
 		return sides, failures
 	}

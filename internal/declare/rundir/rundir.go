@@ -109,6 +109,12 @@ func Create(parent string, m Manifest) (*Dir, error) {
 	return d, nil
 }
 
+// Is says whether path looks like a run directory: it has a manifest.
+func Is(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, manifestName))
+	return err == nil
+}
+
 // Open opens a run directory for reading, also of a run that is being measured or was killed. The directory may come
 // from an untrusted source: its content is bounded and checked, and nothing outside it is read.
 func Open(path string) (*Dir, error) {

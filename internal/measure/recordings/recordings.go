@@ -107,6 +107,17 @@ func (r Reader) One(of Recording) ([]result.Trial, error) {
 	return numbered(nil, f.trials), nil
 }
 
+// Folder reads the trials of all files of a folder, within the bounds of a run. The error names every file that cannot be
+// read.
+func (r Reader) Folder(ctx context.Context, of Recording) ([]result.Trial, error) {
+	files, err := r.Files(ctx, []Recording{of})
+	var trials []result.Trial
+	for _, f := range files {
+		trials = numbered(trials, f.trials)
+	}
+	return trials, err
+}
+
 // Trials reads the trials of all files, and numbers them. The error names files that it could not read.
 func (r Reader) Trials(ctx context.Context, named []Recording) ([]result.Trial, error) {
 	trials := []result.Trial{}
