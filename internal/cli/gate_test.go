@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -270,6 +271,18 @@ func TestDocumentedSides(t *testing.T) {
 	for _, file := range []string{"before.txt", "after.txt", "sockperf.txt"} {
 		if err := os.WriteFile(file, []byte(sockperf), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{"before", "after"} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			output := fmt.Sprintf(`{"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1}},
+				"end": {"sum_sent": {"bits_per_second": 9.5e9}, "sum_received": {"bits_per_second": %de7}}}`, 940+i)
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(i, ".json")), []byte(output), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	for _, line := range lines {

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -30,8 +31,8 @@ func (a *app) printTrials(trials []result.Trial, asJSON bool) error {
 		for _, m := range t.Metrics {
 			name := m.Name + textIf(m.Stat != "", "."+m.Stat) + textIf(m.Scope != "", " ("+m.Scope+")")
 			scale := result.ScaleOf(m.Unit, m.Value)
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", head, clean.Line(name), scale.Number(m.Value), orDash(scale.Unit),
-				orDash(t.ReportedAs))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", head, clean.Line(name), sixDigits(m.Value/scale.Factor),
+				orDash(scale.Unit), orDash(t.ReportedAs))
 		}
 		if t.Error != "" {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\n", head, clean.Line("failed: "+t.Error))
@@ -58,4 +59,13 @@ func (a *app) printNotes(trials []result.Trial) error {
 // orDash returns a text from a file as one line, or "-" if it is empty.
 func orDash(s string) string {
 	return clean.Line(cmp.Or(s, "-"))
+}
+
+// sixDigits writes a value with at most six significant digits: more than most tools print.
+func sixDigits(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		rounded = v
+	}
+	return result.Decimal(rounded, -1)
 }
