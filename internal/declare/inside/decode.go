@@ -76,7 +76,7 @@ func (p Path) check() error {
 		return fmt.Errorf("%d steps, of 1 to %d", len(p.Steps), MaxSteps)
 	}
 	for _, s := range p.Steps {
-		for _, name := range []string{s.Place, s.Device, s.DeviceKind} {
+		for _, name := range []string{s.Place, s.Device, s.DeviceKind, s.Tunnel} {
 			if name != "" && !isName(name) {
 				return fmt.Errorf("%.40q is no name", name)
 			}

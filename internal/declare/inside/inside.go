@@ -78,13 +78,15 @@ type Step struct {
 	// for hardware.
 	Device     string `json:"device,omitempty"`
 	DeviceKind string `json:"device_kind,omitempty"`
+	// Tunnel is the number of the network in a tunnel, with what it is called: "VNI 42", "key 7". It can be empty.
+	Tunnel string `json:"tunnel,omitempty"`
 }
 
 // Key is a text that is the same for equal paths alone.
 func Key(steps []Step) string {
 	var b strings.Builder
 	for _, s := range steps {
-		fmt.Fprintf(&b, "%s %s %q %q %q\n", s.Way, s.Kind, s.Place, s.Device, s.DeviceKind)
+		fmt.Fprintf(&b, "%s %s %q %q %q %q\n", s.Way, s.Kind, s.Place, s.Device, s.DeviceKind, s.Tunnel)
 	}
 	return b.String()
 }

@@ -33,6 +33,12 @@ type Options struct {
 	Port uint16 `json:"port"`
 	// Places are the names of network namespaces that are known.
 	Places []Place `json:"places,omitempty"`
+	// Space is the network namespace in which requests begin, if it is not the watcher's own; 0 is any.
+	Space *uint32 `json:"space,omitempty"`
+	// ClientNode and ServerNode are the names of the machines that packets of client and server enter when they leave a
+	// namespace of their own, as a pod's do; empty if there is none.
+	ClientNode string `json:"client_node,omitempty"`
+	ServerNode string `json:"server_node,omitempty"`
 	// Trips is how many round trips are wanted; they are spread over the window.
 	Trips int `json:"trips"`
 	// Warmup is how long the client runs before its window, Duration how long the window is, in nanoseconds.
@@ -72,6 +78,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d places, at most %d", len(o.Places), maxPlaces)
 	case slices.ContainsFunc(o.Places, func(p Place) bool { return !isName(p.Name) }):
 		return errors.New("a place without a name, or with one that is too long")
+	case o.ClientNode != "" && !isName(o.ClientNode) || o.ServerNode != "" && !isName(o.ServerNode):
+		return errors.New("a machine's name that is too long, or that cannot be printed")
 	case (o.Port == 0) != (o.Protocol == "icmp"):
 		return fmt.Errorf("port %d for %s", o.Port, o.Protocol)
 	case o.Trips < 1 || o.Trips > MaxTrips:

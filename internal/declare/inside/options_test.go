@@ -3,6 +3,7 @@ package inside_test
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"unspecified":        func(o *inside.Options) { o.Servers = []netip.Addr{netip.IPv6Unspecified()} },
 		"no port":            func(o *inside.Options) { o.Port = 0 },
 		"a port of icmp":     func(o *inside.Options) { o.Protocol = "icmp" },
+		"a long node":        func(o *inside.Options) { o.ClientNode = strings.Repeat("n", 65) },
+		"no node":            func(o *inside.Options) { o.ServerNode = "\x1b" },
 		"no trips":           func(o *inside.Options) { o.Trips = 0 },
 		"too many trips":     func(o *inside.Options) { o.Trips = inside.MaxTrips + 1 },
 		"a negative warm-up": func(o *inside.Options) { o.Warmup = -1 },

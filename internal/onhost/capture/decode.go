@@ -28,10 +28,10 @@ const (
 	ProtoIPv4   = 4 // IPv4 directly in an IP packet
 	ProtoTCP    = 6
 	ProtoUDP    = 17
+	ProtoIPv6   = 41 // IPv6 directly in an IP packet
+	ProtoGRE    = 47
 	ProtoICMPv6 = 58
 
-	protoIPv6     = 41
-	protoGRE      = 47
 	protoESP      = 50
 	protoHopByHop = 0
 	protoRouting  = 43
@@ -248,9 +248,9 @@ func open(protocol int, payload []byte) (next bool, inner []byte, carrier Layer)
 	switch protocol {
 	case ProtoIPv4:
 		return startsIP(payload, etherIPv4), payload, Layer{In: IPIP}
-	case protoIPv6:
+	case ProtoIPv6:
 		return startsIP(payload, etherIPv6), payload, Layer{In: IPIP}
-	case protoGRE:
+	case ProtoGRE:
 		return openGRE(payload)
 	case protoESP:
 		return false, nil, Layer{In: ESP}

@@ -1,6 +1,9 @@
 package inside
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // The kernel's side keeps what it saw in three arrays: one state, a slot for each trip, and a record for each CPU. The
 // programs (packets_linux.go, threads_linux.go) write them by these offsets. All numbers have the byte order of the
@@ -80,6 +83,21 @@ const (
 	flagBridgePort = 1 << 9 // IFF_BRIDGE_PORT of the kernel's netdevice.h
 )
 
+// A tunnel, by the device below it, the device's namespace and the direction there.
+const (
+	tunnelWay     = 8 // u32, behind the device and its namespace: see waySent
+	tunnelKeySize = 12
+	tunnelNumber  = 0 // u32: what the tunnel's header says of the network
+	tunnelNaming  = 4 // u32: how that number is called: see namedVNI
+	tunnelSize    = 8
+	maxTunnels    = 2 * maxDevices
+
+	waySent     = 0
+	wayReceived = 1
+	namedVNI    = 1 // VXLAN, GENEVE
+	namedKey    = 2 // GRE
+)
+
 // eventType says what happened.
 type eventType uint16
 
@@ -145,6 +163,26 @@ func readSlot(b []byte) slot {
 
 // A deviceKey names a device.
 type deviceKey struct{ device, space uint32 }
+
+// A tunnelKey names the packets of a direction on a device.
+type tunnelKey struct {
+	deviceKey
+	way uint32
+}
+
+// A tunnel is what the outer header of a packet says of the tunnel.
+type tunnel struct{ number, naming uint32 }
+
+// String is the tunnel's number with its name; empty if it has none.
+func (t tunnel) String() string {
+	switch t.naming {
+	case namedVNI:
+		return fmt.Sprintf("VNI %d", t.number)
+	case namedKey:
+		return fmt.Sprintf("key %d", t.number)
+	}
+	return ""
+}
 
 // A device is what the kernel says of a device.
 type device struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 
 	"nearfar/internal/onhost/capture"
 )
@@ -30,12 +31,7 @@ func (a *assembler) match(f flow) {
 	matched := a.fresh("matched")
 	inner := a.fresh("inner")
 	tunnel := a.fresh("tunnel")
-	a.do(
-		asm.LoadMem(asm.R1, asm.R6, a.networkHeader, asm.Half),
-		asm.LoadMem(asm.R2, asm.R6, a.head, asm.DWord),
-		asm.Add.Reg(asm.R2, asm.R1),
-		asm.StoreMem(asm.RFP, onAddress, asm.R2, asm.DWord),
-	)
+	a.toNetworkHeader()
 	a.readPacket()
 	a.plain(f, matched, tunnel)
 	a.mark(tunnel)
@@ -52,6 +48,16 @@ func (a *assembler) match(f flow) {
 	a.readPacket()
 	a.plain(f, matched, out)
 	a.mark(matched)
+}
+
+// toNetworkHeader puts onto the stack where the packet's network header is.
+func (a *assembler) toNetworkHeader() {
+	a.do(
+		asm.LoadMem(asm.R1, asm.R6, a.networkHeader, asm.Half),
+		asm.LoadMem(asm.R2, asm.R6, a.head, asm.DWord),
+		asm.Add.Reg(asm.R2, asm.R1),
+		asm.StoreMem(asm.RFP, onAddress, asm.R2, asm.DWord),
+	)
 }
 
 // readPacket copies the packet from the network header on.
@@ -154,16 +160,19 @@ func (a *assembler) toServer(f flow, at, length int16, other string) {
 
 // tunnel jumps to inner if the copied packet is a tunnel's, with the distance to the network header inside in R1.
 func (a *assembler) tunnel(h header, inner string) {
-	const udp, ethernet, vxlan, geneve = 8, 14, 8, 8
-	no, withUDP, isVXLAN := a.fresh("no"), a.fresh("udp"), a.fresh("vxlan")
+	const vxlan, geneve = 8, 8
+	no, directly, withUDP, isVXLAN, gre := a.fresh("no"), a.fresh("ip"), a.fresh("udp"), a.fresh("vxlan"), a.fresh("gre")
 	a.packetAt(asm.R1, 0, asm.Byte)
 	a.do(asm.And.Imm(asm.R1, int32(h.versionMask)), asm.JNE.Imm(asm.R1, int32(h.version), no))
 	a.packetAt(asm.R1, h.protocol, asm.Byte)
 	a.do(
 		asm.JEq.Imm(asm.R1, capture.ProtoUDP, withUDP),
+		asm.JEq.Imm(asm.R1, capture.ProtoGRE, gre),
+		asm.JEq.Imm(asm.R1, capture.ProtoIPv6, directly),
 		asm.JNE.Imm(asm.R1, capture.ProtoIPv4, no),
-		asm.Mov.Imm(asm.R1, int32(h.payload)), asm.Ja.Label(inner),
 	)
+	a.mark(directly)
+	a.do(asm.Mov.Imm(asm.R1, int32(h.payload)), asm.Ja.Label(inner))
 	a.mark(withUDP)
 	a.packetAt(asm.R2, h.payload+2, asm.Half)
 	a.do(
@@ -171,14 +180,42 @@ func (a *assembler) tunnel(h header, inner string) {
 		asm.JEq.Imm(asm.R2, networkOrder(capture.PortVXLANLinux), isVXLAN),
 		asm.JNE.Imm(asm.R2, networkOrder(capture.PortGeneve), no),
 	)
-	a.packetAt(asm.R1, h.payload+udp, asm.Byte) // its lower six bits are the length of the options in words
+	a.packetAt(asm.R1, h.payload+udpHeader, asm.Byte) // its lower six bits are the length of the options in words
 	a.do(
 		asm.And.Imm(asm.R1, 0x3f), asm.LSh.Imm(asm.R1, 2),
-		asm.Add.Imm(asm.R1, int32(h.payload)+udp+geneve+ethernet), asm.Ja.Label(inner),
+		asm.Add.Imm(asm.R1, int32(h.payload)+udpHeader+geneve+ethernet), asm.Ja.Label(inner),
 	)
 	a.mark(isVXLAN)
-	a.do(asm.Mov.Imm(asm.R1, int32(h.payload)+udp+vxlan+ethernet), asm.Ja.Label(inner))
+	a.do(asm.Mov.Imm(asm.R1, int32(h.payload)+udpHeader+vxlan+ethernet), asm.Ja.Label(inner))
+	a.mark(gre)
+	a.insideGRE(h, inner, no)
 	a.mark(no)
+}
+
+// insideGRE jumps to inner with the distance to the network header behind a header of GRE in R1, or to other.
+func (a *assembler) insideGRE(h header, inner, other string) {
+	a.packetAt(asm.R2, h.payload, asm.Half)
+	a.do(
+		asm.Mov.Reg(asm.R3, asm.R2),
+		asm.And.Imm(asm.R3, networkOrder(greOthers)), asm.JNE.Imm(asm.R3, 0, other),
+		asm.Mov.Imm(asm.R1, int32(h.payload)+4),
+	)
+	for _, optional := range []uint16{greSum, greKey, greSequence} {
+		next := a.fresh("optional")
+		a.do(
+			asm.Mov.Reg(asm.R3, asm.R2),
+			asm.And.Imm(asm.R3, networkOrder(optional)), asm.JEq.Imm(asm.R3, 0, next),
+			asm.Add.Imm(asm.R1, 4),
+		)
+		a.mark(next)
+	}
+	a.packetAt(asm.R2, h.payload+2, asm.Half)
+	a.do(
+		asm.JEq.Imm(asm.R2, networkOrder(unix.ETH_P_IP), inner),
+		asm.JEq.Imm(asm.R2, networkOrder(unix.ETH_P_IPV6), inner),
+		asm.JNE.Imm(asm.R2, networkOrder(unix.ETH_P_TEB), other), // an Ethernet frame
+		asm.Add.Imm(asm.R1, ethernet), asm.Ja.Label(inner),
+	)
 }
 
 // networkOrder is a number as this machine reads the bytes of the network.

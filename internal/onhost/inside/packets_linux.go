@@ -27,7 +27,7 @@ func (g *generator) queued() asm.Instructions {
 		a.origin()
 		a.sender(g, stateClient)
 		a.record(g, evRequest, true)
-		a.learn(g)
+		a.learn(g, waySent)
 	}
 	a.do(asm.Ja.Label(out))
 	a.mark("reply")
@@ -48,12 +48,12 @@ func (g *generator) queued() asm.Instructions {
 		a.origin()
 		a.sender(g, stateServer)
 		a.record(g, evReply, true)
-		a.learn(g)
+		a.learn(g, waySent)
 	}
 	a.do(asm.Ja.Label(out))
 	a.mark("sentOn")
 	a.record(g, evFoundQ, true)
-	a.learn(g)
+	a.learn(g, waySent)
 	a.do(asm.Ja.Label(out))
 	if g.protocol == capture.ProtoTCP {
 		a.mark("resent")
@@ -61,7 +61,7 @@ func (g *generator) queued() asm.Instructions {
 	}
 	a.mark("follow")
 	a.record(g, evQueue, true)
-	a.learn(g)
+	a.learn(g, waySent)
 	return a.end()
 }
 
@@ -261,7 +261,7 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 		a.thisCPU()
 		a.do(asm.StoreMem(asm.R7, stateArrived, asm.R0, asm.Word))
 	}
-	a.learn(g)
+	a.learn(g, wayReceived)
 	return a.end()
 }
 

@@ -8,8 +8,8 @@ import (
 type generator struct {
 	offsets
 	flow
-	// state, slots, cpus and devices are the maps that the programs write.
-	state, slots, cpus, devices int
+	// state, slots, cpus, devices and tunnels are the maps that the programs write.
+	state, slots, cpus, devices, tunnels int
 }
 
 // A program is what runs at a tracepoint of the kernel.

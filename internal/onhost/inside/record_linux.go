@@ -83,8 +83,9 @@ func (a *assembler) record(g *generator, kind eventType, withDevice bool) {
 	a.do(asm.StoreMem(asm.R9, slotEvents+eventNumber, asm.R1, asm.Word))
 }
 
-// learn records what the packet's device is, in the first trips.
-func (a *assembler) learn(g *generator) {
+// learn records what the packet's device is, and in which tunnel the packet is there, in the first trips. The program
+// ends with it.
+func (a *assembler) learn(g *generator, way int32) {
 	plain := a.fresh("plain")
 	a.load(asm.R1, stateSlot)
 	a.do(asm.JGE.Imm(asm.R1, learnedTrips, out))
@@ -126,4 +127,5 @@ func (a *assembler) learn(g *generator) {
 		asm.Mov.Imm(asm.R4, 0),
 		asm.FnMapUpdateElem.Call(),
 	)
+	a.learnTunnel(g, way)
 }

@@ -34,7 +34,7 @@ func newSpace(t *testing.T) *space {
 		if s.file, err = os.Open("/proc/thread-self/ns/net"); err != nil {
 			return err
 		}
-		s.id, err = ownNamespace()
+		s.id, err = OwnNamespace()
 		return err
 	})
 	t.Cleanup(func() { _ = s.file.Close() })

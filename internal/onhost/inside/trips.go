@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"strconv"
 
 	"nearfar/internal/base/clean"
 	declared "nearfar/internal/declare/inside"
@@ -17,13 +16,17 @@ type sightings struct {
 	lost    int
 	slots   []slot
 	devices map[deviceKey]device
-	places  map[uint32]string
+	tunnels map[tunnelKey]tunnel
+	names   names
 }
 
 func number(b []byte) uint32 { return binary.NativeEndian.Uint32(b) }
 
 // recording makes the record: trips by paths. slow is the share of the trips whose causes are named.
 func (s *sightings) recording(slow float64) *declared.Recording {
+	for _, one := range s.slots {
+		slices.SortStableFunc(one.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	}
 	r := &declared.Recording{Version: declared.Version, Side: s.side, Lost: s.lost, Paths: []declared.Path{}}
 	namer := newNamer(s)
 	byPath := map[string]int{}
@@ -33,7 +36,6 @@ func (s *sightings) recording(slow float64) *declared.Recording {
 		if len(one.events) == 0 {
 			continue
 		}
-		slices.SortStableFunc(one.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 		begin := one.events[0].at
 		if first == 0 {
 			first = begin
@@ -98,41 +100,6 @@ func (t *trace) count(from, to event) {
 		others--
 	}
 	t.others[len(t.steps)] = others
-}
-
-// namer gives namespaces and devices their names.
-type namer struct {
-	*sightings
-	ends    map[uint32]string
-	numbers map[uint32]int
-}
-
-// newNamer names the namespaces where requests and replies begin client and server, unless they have names.
-func newNamer(s *sightings) *namer {
-	n := &namer{sightings: s, numbers: map[uint32]int{}, ends: map[uint32]string{}}
-	for _, one := range s.slots {
-		for _, e := range one.events {
-			switch e.kind {
-			case evRequest:
-				n.ends[e.space] = declared.Client
-			case evReply:
-				n.ends[e.space] = declared.Server
-			}
-		}
-	}
-	return n
-}
-
-func (n *namer) place(space uint32) string {
-	if name := cmp.Or(n.places[space], n.ends[space]); name != "" {
-		return name
-	}
-	at, known := n.numbers[space]
-	if !known {
-		at = len(n.numbers) + 1
-		n.numbers[space] = at
-	}
-	return "namespace " + strconv.Itoa(at)
 }
 
 // follow makes the steps of a trip from its events: each step is what happens between one event and the next.
@@ -253,7 +220,7 @@ func (n *namer) step(last, e event) declared.Kind {
 		case last.kind == evResent:
 			return declared.Send
 		case last.kind == evXmit && last.space == e.space:
-			return declared.Encapsulate
+			return n.handedDown(last)
 		case last.isArrival() && port:
 			return declared.Bridge
 		case last.isArrival():
@@ -295,6 +262,17 @@ func (n *namer) step(last, e event) declared.Kind {
 	return ""
 }
 
+// handedDown says what happens from the driver of a device to the queue of the device below it.
+func (n *namer) handedDown(upper event) declared.Kind {
+	switch n.devices[keyOf(upper)].kind {
+	case "bridge":
+		return declared.Bridge
+	case "bond", "team", "vlan", "macvlan", "ipvlan", "vrf": // they make no other packet of it
+		return declared.Device
+	}
+	return declared.Encapsulate
+}
+
 func keyOf(e event) deviceKey { return deviceKey{e.device, e.space} }
 
 // located is a step with its place: at is the last event at a device, e the event that ends the step.
@@ -311,6 +289,12 @@ func (n *namer) located(way string, kind declared.Kind, at, e event) declared.St
 	default:
 		d := n.devices[keyOf(at)]
 		s.Device, s.DeviceKind = clean.Line(d.name), clean.Line(d.kind)
+	}
+	switch kind {
+	case declared.Encapsulate: // the packet has its outer header at the device below
+		s.Tunnel = n.tunnels[tunnelKey{keyOf(e), waySent}].String()
+	case declared.Decapsulate:
+		s.Tunnel = n.tunnels[tunnelKey{keyOf(at), wayReceived}].String()
 	}
 	return s
 }

@@ -15,12 +15,13 @@ import (
 
 // A Watch watches the trips of one trial.
 type Watch struct {
-	flow                        flow
-	warmup                      uint64
-	places                      map[uint32]string
-	state, slots, cpus, devices *ebpf.Map
-	programs                    []*ebpf.Program
-	links                       []link.Link
+	flow     flow
+	warmup   uint64
+	names    names
+	programs []*ebpf.Program
+	links    []link.Link
+	// state, slots, cpus, devices and tunnels are what the programs write.
+	state, slots, cpus, devices, tunnels *ebpf.Map
 }
 
 // Begin begins to watch the trial's packets. The error says why that is not possible here. The caller calls End or
@@ -29,7 +30,7 @@ func Begin(o declared.Options) (*Watch, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	space, err := ownNamespace()
+	space, err := spaceOf(o)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func Begin(o declared.Options) (*Watch, error) {
 	if err != nil {
 		return nil, rights(err)
 	}
-	w := &Watch{flow: newFlow(o, space), warmup: uint64(o.Warmup), places: placesOf(o)}
+	w := &Watch{flow: newFlow(o, space), warmup: uint64(o.Warmup), names: namesOf(o)}
 	if err := w.attach(own); err != nil {
 		w.Close()
 		return nil, rights(err)
@@ -45,8 +46,16 @@ func Begin(o declared.Options) (*Watch, error) {
 	return w, nil
 }
 
-// ownNamespace is the number of this thread's network namespace.
-func ownNamespace() (uint32, error) {
+// spaceOf is the network namespace in which requests begin; 0 for any.
+func spaceOf(o declared.Options) (uint32, error) {
+	if o.Space != nil {
+		return *o.Space, nil
+	}
+	return OwnNamespace()
+}
+
+// OwnNamespace is the number of this thread's network namespace.
+func OwnNamespace() (uint32, error) {
 	var s unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &s); err != nil {
 		return 0, fmt.Errorf("the own network namespace: %w", err)
@@ -82,6 +91,7 @@ func (w *Watch) attach(own offsets) (err error) {
 		{&w.slots, "nearfar_trips", ebpf.Array, 4, slotSize, w.flow.slots},
 		{&w.cpus, "nearfar_cpus", ebpf.Array, 4, cpuSize, cpus},
 		{&w.devices, "nearfar_devs", ebpf.Hash, 8, deviceSize, maxDevices},
+		{&w.tunnels, "nearfar_tunnels", ebpf.Hash, tunnelKeySize, tunnelSize, maxTunnels},
 	} {
 		*m.to, err = ebpf.NewMap(&ebpf.MapSpec{
 			Name: m.name, Type: m.kind, KeySize: m.key, ValueSize: m.value, MaxEntries: uint32(m.most),
@@ -93,6 +103,7 @@ func (w *Watch) attach(own offsets) (err error) {
 	g := generator{
 		offsets: own, flow: w.flow,
 		state: w.state.FD(), slots: w.slots.FD(), cpus: w.cpus.FD(), devices: w.devices.FD(),
+		tunnels: w.tunnels.FD(),
 	}
 	for _, p := range g.programs() {
 		made, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -132,7 +143,7 @@ func (w *Watch) read() (*sightings, error) {
 		return nil, fmt.Errorf("reading the watch: %w", err)
 	}
 	seen := &sightings{
-		side: w.flow.side, warmup: w.warmup, places: w.places, devices: map[deviceKey]device{},
+		side: w.flow.side, warmup: w.warmup, names: w.names,
 		lost: int(number(state[stateLost:])),
 	}
 	b := make([]byte, slotSize)
@@ -142,6 +153,15 @@ func (w *Watch) read() (*sightings, error) {
 		}
 		seen.slots = append(seen.slots, readSlot(b))
 	}
+	if err := errors.Join(w.readDevices(seen), w.readTunnels(seen)); err != nil {
+		return nil, fmt.Errorf("reading the watch: %w", err)
+	}
+	return seen, nil
+}
+
+// readDevices reads what the first trips' devices are.
+func (w *Watch) readDevices(seen *sightings) error {
+	seen.devices = map[deviceKey]device{}
 	var key [8]byte
 	var value [deviceSize]byte
 	all := w.devices.Iterate()
@@ -151,10 +171,20 @@ func (w *Watch) read() (*sightings, error) {
 			bridgePort: number(value[deviceFlags:])&flagBridgePort != 0,
 		}
 	}
-	if err := all.Err(); err != nil {
-		return nil, fmt.Errorf("reading the watch: %w", err)
+	return all.Err()
+}
+
+// readTunnels reads in which tunnels the first trips' packets were.
+func (w *Watch) readTunnels(seen *sightings) error {
+	seen.tunnels = map[tunnelKey]tunnel{}
+	var key [tunnelKeySize]byte
+	var value [tunnelSize]byte
+	all := w.tunnels.Iterate()
+	for all.Next(&key, &value) {
+		at := tunnelKey{deviceKey{number(key[:]), number(key[4:])}, number(key[tunnelWay:])}
+		seen.tunnels[at] = tunnel{number: number(value[tunnelNumber:]), naming: number(value[tunnelNaming:])}
 	}
-	return seen, nil
+	return all.Err()
 }
 
 // text is a C string.
@@ -180,18 +210,9 @@ func (w *Watch) Close() {
 		_ = p.Close()
 	}
 	w.programs = nil
-	for _, m := range []*ebpf.Map{w.state, w.slots, w.cpus, w.devices} {
+	for _, m := range []*ebpf.Map{w.state, w.slots, w.cpus, w.devices, w.tunnels} {
 		if m != nil {
 			_ = m.Close()
 		}
 	}
-}
-
-// placesOf are the names of namespaces by their numbers.
-func placesOf(o declared.Options) map[uint32]string {
-	places := map[uint32]string{}
-	for _, p := range o.Places {
-		places[p.Namespace] = p.Name
-	}
-	return places
 }

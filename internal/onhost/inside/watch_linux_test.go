@@ -176,14 +176,18 @@ func checkSums(t *testing.T, seen *sightings, measured []trip) {
 
 // A packet that is put into a tunnel and taken out of it stays the same trip.
 func TestTunnel(t *testing.T) {
-	for _, c := range []struct{ name, device, underlay string }{
-		{"vxlan", "type vxlan id 7 dstport 4789 local %s remote %s dev eth0", "10.1.0.%d/24"},
+	for _, c := range []struct{ name, device, underlay, number string }{
+		{"vxlan", "type vxlan id 7 dstport 4789 local %s remote %s dev eth0", "10.1.0.%d/24", "VNI 7"},
 		{
 			"vxlan over IPv6",
 			"type vxlan id 7 dstport 4789 local %s remote %s dev eth0 udp6zerocsumtx udp6zerocsumrx", "fd01::%d/64",
+			"VNI 7",
 		},
-		{"geneve", "type geneve id 7 remote %[2]s%.0[1]s", "10.1.0.%d/24"},
-		{"ipip", "type ipip local %s remote %s", "10.1.0.%d/24"},
+		{"geneve", "type geneve id 70000 remote %[2]s%.0[1]s", "10.1.0.%d/24", "VNI 70000"},
+		{"ipip", "type ipip local %s remote %s", "10.1.0.%d/24", ""},
+		{"gre", "type gre local %s remote %s", "10.1.0.%d/24", ""},
+		{"gre with a key", "type gre local %s remote %s key 7", "10.1.0.%d/24", "key 7"},
+		{"gre with all", "type gre local %s remote %s key 70000 csum seq", "10.1.0.%d/24", "key 70000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, server := newSpace(t), newSpace(t)
@@ -213,7 +217,22 @@ func TestTunnel(t *testing.T) {
 					t.Errorf("there is no %q in\n%s", step, words(p))
 				}
 			}
+			wantNumber(t, p, c.number)
 		})
+	}
+}
+
+// wantNumber wants the elements of tunnels, and no others, to name the tunnel's number.
+func wantNumber(t *testing.T, p declared.Path, number string) {
+	t.Helper()
+	for _, s := range p.Steps {
+		want := ""
+		if s.Kind == declared.Encapsulate || s.Kind == declared.Decapsulate {
+			want = number
+		}
+		if s.Tunnel != want {
+			t.Errorf("%s %s of %s is in the tunnel %q, want %q", s.Way, s.Kind, s.Place, s.Tunnel, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	declared "nearfar/internal/declare/inside"
 )
 
-// forward sends on what arrives at one device of the namespace by another one, after a delay, as a program.
-func (s *space) forward(from, to string, delay time.Duration, end *atomic.Bool) (ended chan struct{}) {
+// forward sends on what arrives at one device of the namespace by another one, as a program, after what is done to it.
+func (s *space) forward(from, to string, do func([]byte) []byte, end *atomic.Bool) (ended chan struct{}) {
 	ended = make(chan struct{})
 	go s.do(func() {
 		defer close(ended)
@@ -27,8 +28,7 @@ func (s *space) forward(from, to string, delay time.Duration, end *atomic.Bool) 
 			if link, ok := at.(*unix.SockaddrLinklayer); err != nil || !ok || link.Pkttype == unix.PACKET_OUTGOING {
 				continue
 			}
-			spin(delay)
-			_, _ = unix.Write(out, frame[:n])
+			_, _ = unix.Write(out, do(frame[:n]))
 		}
 	})
 	return ended
@@ -55,20 +55,66 @@ func (s *space) packets(device string) int {
 	return fd
 }
 
+// wired makes a client and a server with a wire between them that is a program.
+func wired(t *testing.T, delay time.Duration) (client, wire, server *space) {
+	client, wire, server = newSpace(t), newSpace(t), newSpace(t)
+	join(client, "eth0", wire, "left")
+	join(server, "eth0", wire, "right")
+	var over atomic.Bool
+	wait := func(frame []byte) []byte { spin(delay); return frame }
+	there, back := wire.forward("left", "right", wait, &over), wire.forward("right", "left", wait, &over)
+	t.Cleanup(func() { over.Store(true); <-there; <-back })
+	return client, wire, server
+}
+
+// Where a wire makes new packets, those inside a tunnel are known by their inner headers.
+func TestTunnelOverWire(t *testing.T) {
+	for _, c := range []struct{ name, device, inner string }{
+		{"vxlan", "type vxlan id 7 dstport 4789 local 10.1.0.%d remote 10.1.0.%d dev eth0", "10.9.0.%d/24"},
+		{"ipip", "type ipip local 10.1.0.%d remote 10.1.0.%d", "10.9.0.%d/24"},
+		{"sit", "type sit local 10.1.0.%d remote 10.1.0.%d", "fd09::%d/64 nodad"},
+		{"gre", "type gre local 10.1.0.%d remote 10.1.0.%d", "10.9.0.%d/24"},
+		{"gre with all", "type gre local 10.1.0.%d remote 10.1.0.%d key 7 csum seq", "10.9.0.%d/24"},
+		{"gre of IPv6", "type gre local 10.1.0.%d remote 10.1.0.%d key 7", "fd09::%d/64 nodad"},
+		{"gretap", "type gretap local 10.1.0.%d remote 10.1.0.%d key 7", "10.9.0.%d/24"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, wire, server := wired(t, 0)
+			for i, s := range []*space{client, server} {
+				s.ip(fmt.Sprintf("addr add 10.1.0.%d/24 dev eth0", i+1))
+				lacks(t, c.device, s.try("link add tun7 "+fmt.Sprintf(c.device, i+1, 2-i)))
+				s.ip("addr add dev tun7 " + fmt.Sprintf(c.inner, i+1))
+				s.ip("link set tun7 up")
+			}
+			at, _, _ := strings.Cut(fmt.Sprintf(c.inner, 2), " ")
+			x := serve(t, "udp", client, server, at, nil)
+			x.trips(20)
+			o := x.options(200)
+			o.Places = []declared.Place{{Namespace: wire.id, Name: "wire"}}
+			w := client.watch(o)
+			x.trips(200)
+			got := words(path(t, end(t, w), 180))
+			for _, step := range []string{
+				"request encapsulate client tun7", "request wire wire left", "request decapsulate server eth0",
+				"reply wire wire right", "reply decapsulate client eth0",
+			} {
+				if !strings.Contains(got, step) {
+					t.Errorf("there is no %q in\n%s", step, got)
+				}
+			}
+		})
+	}
+}
+
 // A wire that is a program makes new packets of what it forwards. It is one step of the trip, in both directions, and a
 // longer wire is seen in that step.
 func TestWire(t *testing.T) {
 	for _, protocol := range []string{"udp", "tcp"} {
 		var steps [2]int64
 		for i, delay := range []time.Duration{0, 200 * time.Microsecond} {
-			client, wire, server := newSpace(t), newSpace(t), newSpace(t)
-			join(client, "eth0", wire, "left")
-			join(server, "eth0", wire, "right")
+			client, wire, server := wired(t, delay)
 			client.ip("addr add 10.9.0.1/24 dev eth0")
 			server.ip("addr add 10.9.0.2/24 dev eth0")
-			var over atomic.Bool
-			there, back := wire.forward("left", "right", delay, &over), wire.forward("right", "left", delay, &over)
-			t.Cleanup(func() { over.Store(true); <-there; <-back })
 			x := serve(t, protocol, client, server, "10.9.0.2/24", nil)
 			x.trips(20)
 			o := x.options(300)

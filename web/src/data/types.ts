@@ -644,6 +644,7 @@ export interface InsideChange {
   place?: string;
   device?: string;
   device_kind?: string;
+  tunnel?: string;
   side: string;
   median: number;
   interval: [number, number] | null;
@@ -658,6 +659,7 @@ export interface InsideElement {
   place?: string;
   device?: string;
   device_kind?: string;
+  tunnel?: string;
   median: number;
   interval: [number, number] | null;
   trials: number;
@@ -698,6 +700,7 @@ export interface InsideStep {
   place?: string;
   device?: string;
   device_kind?: string;
+  tunnel?: string;
 }
 
 export type Interval = [number, number] | null;

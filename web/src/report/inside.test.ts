@@ -16,4 +16,8 @@ test("elements are named by what and where they are", () => {
   expect(elementName({ way: "reply", kind: "queue", device: "tun", device_kind: "vxlan" })).toBe("queue tun [vxlan]");
   expect(elementName({ way: "reply", kind: "encapsulate", device: "vxlan", device_kind: "vxlan" }))
     .toBe("encapsulate vxlan");
+  expect(elementName({ way: "reply", kind: "encapsulate", device: "tun", device_kind: "vxlan", tunnel: "VNI 42" }))
+    .toBe("encapsulate tun [vxlan, VNI 42]");
+  expect(elementName({ way: "reply", kind: "decapsulate", device: "eth0", device_kind: "veth", tunnel: "VNI 42" }))
+    .toBe("decapsulate eth0 [VNI 42]");
 });

@@ -50,8 +50,9 @@ export function stacked(bars: Bar[]): { step: InsideStep; point: Point }[] {
 
 // elementName names an element without its direction. veth is what a lab is made of, and is not said.
 export function elementName(s: InsideStep): string {
-  const kind = s.device_kind && s.device_kind !== s.device && s.device_kind !== "veth" ? ` [${s.device_kind}]` : "";
-  return oneLine(s.kind + (s.device ? ` ${s.device}` : "") + kind + (s.place ? ` in ${s.place}` : ""));
+  const kind = s.device_kind !== s.device && s.device_kind !== "veth" ? s.device_kind : "";
+  const about = [kind, s.tunnel].filter((text) => text).join(", ");
+  return oneLine(s.kind + (s.device ? ` ${s.device}` : "") + (about && ` [${about}]`) + (s.place ? ` in ${s.place}` : ""));
 }
 
 // seriesOf makes a series of each kind and direction that occurs.

@@ -290,15 +290,22 @@ func micro(m Measure) string {
 	return text
 }
 
-// Name names a step in words: "forward in 1-router (request)", "queue tun [vxlan] in client (reply)". veth is what a
-// lab is made of, and is not said.
+// Name names a step in words: "forward in 1-router (request)", "encapsulate tun [vxlan, VNI 1] in client (reply)".
+// veth is what a lab is made of, and is not said.
 func Name(s inside.Step) string {
 	text := string(s.Kind)
 	if s.Device != "" {
 		text += " " + s.Device
 	}
+	var about []string
 	if s.DeviceKind != "" && s.DeviceKind != s.Device && s.DeviceKind != "veth" {
-		text += " [" + s.DeviceKind + "]"
+		about = append(about, s.DeviceKind)
+	}
+	if s.Tunnel != "" {
+		about = append(about, s.Tunnel)
+	}
+	if len(about) > 0 {
+		text += " [" + strings.Join(about, ", ") + "]"
 	}
 	if s.Place != "" {
 		text += " in " + s.Place

@@ -91,6 +91,25 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+func TestName(t *testing.T) {
+	for want, s := range map[string]recorded.Step{
+		"forward in 1-router (request)": {Way: recorded.Request, Kind: recorded.Forward, Place: "1-router"},
+		"queue tun [vxlan] (reply)":     {Way: recorded.Reply, Kind: recorded.Queue, Device: "tun", DeviceKind: "vxlan"},
+		"encapsulate tun [vxlan, VNI 42] in n1 (request)": {
+			Way: recorded.Request, Kind: recorded.Encapsulate, Device: "tun", DeviceKind: "vxlan", Place: "n1",
+			Tunnel: "VNI 42",
+		},
+		"decapsulate eth0 [key 7] in n2 (request)": {
+			Way: recorded.Request, Kind: recorded.Decapsulate, Device: "eth0", DeviceKind: "veth", Place: "n2",
+			Tunnel: "key 7",
+		},
+	} {
+		if got := inside.Name(s); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestElementsOfAnArm(t *testing.T) {
 	w := &world{}
 	for block := 1; block <= 8; block++ {
