@@ -60,6 +60,8 @@ type declaredArm struct {
 
 	// expects is Expect in a line, sets is Set.
 	expects, sets string
+	// privileges says what the arm asks for beyond what all pods have; empty for nothing.
+	privileges string
 	// hosts describes the two hosts: "a (ssh vm-a) to b (local)".
 	hosts string
 }
@@ -98,7 +100,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 		switch {
 		case a.Kubernetes != nil:
 			arm.Client, arm.Server, arm.Kubernetes = a.Client, a.Server, a.Kubernetes
-			arm.hosts = a.HostsText()
+			arm.hosts, arm.privileges = a.HostsText(), a.Kubernetes.PrivilegesText()
 		case a.Lab == nil:
 			arm.Client, arm.Server = a.Client, a.Server
 			arm.hosts = hostText(e, a.Client) + " to " + hostText(e, a.Server)
@@ -157,6 +159,9 @@ func (d *declared) text() string {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, a.Name, line)
 		if a.sets != "" {
 			fmt.Fprintf(&b, "  %-*s  sets %s\n", width, "", a.sets)
+		}
+		if a.privileges != "" {
+			fmt.Fprintf(&b, "  %-*s  asks for %s\n", width, "", a.privileges)
 		}
 		if a.expects != "" {
 			fmt.Fprintf(&b, "  %-*s  expects %s\n", width, "", a.expects)

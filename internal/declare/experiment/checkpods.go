@@ -49,6 +49,10 @@ func (k *Kubernetes) CheckTogether(c *Checker, arm string) {
 	k.checkService(c)
 	k.checkNodes(c)
 	for _, side := range sides() {
+		if pod := k.pod(side); k.WatchKernel && pod != nil && pod.OS == PodWindows {
+			c.wrong(AtKey("watchKernel"), "leave watchKernel out",
+				"watchKernel: only Linux can be watched, and the %s of %s is a pod on Windows", side, arm)
+		}
 		if pod := k.pod(side); k.Namespace == "" && pod != nil && len(pod.ImagePullSecrets) > 0 {
 			c.wrong(AtKey(side, "imagePullSecrets"), "add namespace: NAME, a namespace that has the secrets",
 				"imagePullSecrets: the namespace that nearfar makes has no secrets")

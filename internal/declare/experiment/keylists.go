@@ -32,7 +32,8 @@ func KeysOf(mapping string) []string {
 	case "retry":
 		return []string{"variables", "wait", "attempts"}
 	case "kubernetes":
-		return []string{"context", "namespace", "client", "server", "nodes", "through", "service", "networkPolicy", "ready"}
+		return []string{"context", "namespace", "client", "server", "nodes", "through", "service", "networkPolicy",
+			"watchKernel", "ready"}
 	case "service":
 		return []string{"annotations", "loadBalancerClass"}
 	case "pod":

@@ -24,6 +24,9 @@ type Kubernetes struct {
 	Service *ServiceOptions `json:"service,omitempty"`
 	// Policy is what nearfar does about NetworkPolicies: PolicyOpen or PolicyLeave.
 	Policy string `json:"network_policy"`
+	// WatchKernel asks for a pod with CAP_BPF and CAP_PERFMON on each of the two nodes, which watches the nodes' kernels
+	// for watched twins.
+	WatchKernel bool `json:"watch_kernel,omitempty"`
 	// Ready is how long the pods may take until they are ready.
 	Ready time.Duration `json:"ready"`
 }

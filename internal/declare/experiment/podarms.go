@@ -16,9 +16,9 @@ func (e *Experiment) HasPods() bool {
 // PodsOf names the arm whose pods an arm uses: the first arm with the same client and server whose pods are equal. It
 // is empty for an arm without pods.
 //
-// Arms can differ in how they use their pods and still share them: in Kubernetes.Through, Service and Ready, and in
-// Port, Interface and Tools of each pod. So a Service and the pod behind it are measured with the same pods on the same
-// nodes. Arms that share pods have hosts of their own if they use the pods differently; see HostsOf.
+// Arms can differ in how they use their pods and still share them: in Kubernetes.Through, Service, WatchKernel and
+// Ready, and in Port, Interface and Tools of each pod. So a Service and the pod behind it are measured with the same
+// pods on the same nodes. Arms that share pods have hosts of their own if they use the pods differently; see HostsOf.
 func (e *Experiment) PodsOf(arm string) string {
 	a, _ := e.Arm(arm)
 	if a.Kubernetes == nil {
@@ -37,7 +37,7 @@ func (e *Experiment) PodsOf(arm string) string {
 // made is the part of a Kubernetes that decides which pods are made, without the part that describes how they are used.
 func (k *Kubernetes) made() Kubernetes {
 	made := *k
-	made.Through, made.Service, made.Ready = "", nil, 0
+	made.Through, made.Service, made.WatchKernel, made.Ready = "", nil, false, 0
 	for _, pod := range []**Pod{&made.Client, &made.Server} {
 		if *pod != nil {
 			p := **pod
@@ -134,4 +134,12 @@ func (a Arm) CheckAnswered(c *Checker, w Workload) {
 		c.wrong(AtValue("tool"), "measure it in another experiment, or write through: pod or through: headless in the arm",
 			"ping: arm %s dials a Service (%s), and a Service answers no ICMP", quote(a.Name), a.Kubernetes.Through)
 	}
+}
+
+// PrivilegesText says which pods with more rights than those that measure the arm asks for; empty for none.
+func (k *Kubernetes) PrivilegesText() string {
+	if !k.WatchKernel {
+		return ""
+	}
+	return "a pod on each node with CAP_BPF and CAP_PERFMON, which sees what the node's kernel does (watchKernel)"
 }

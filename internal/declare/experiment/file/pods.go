@@ -33,6 +33,7 @@ func (r *reader) kubernetes(arm fields, v field) *experiment.Kubernetes {
 	if v, ok := r.optional(f, "service"); ok {
 		k.Service = r.service(v, f.what)
 	}
+	f.Truth("watchKernel", &k.WatchKernel)
 	experiment.Quantity(f, "ready", "2m", experiment.ParseDuration, &k.Ready)
 	r.check(f, func(c *experiment.Checker) { k.Check(c, arm.what, r.tools) })
 	if r.count() == before && len(f.suspected) == 0 {
