@@ -21,6 +21,9 @@ const (
 	Watching = "watching"
 )
 
+// SpaceVerb is the verb on hosts that prints the number of the host's network namespace (Place.Namespace).
+const SpaceVerb = "inside-space"
+
 // A Recording is what one machine saw of a trial. A machine can have both sides of the trial: then its trips are whole
 // round trips. Else they are what happened on this machine, and all times of a trip are by its one clock.
 type Recording struct {

@@ -52,8 +52,8 @@ type Run struct {
 	// Now is the time of the plan. Pods have until Expires.
 	Now, Expires time.Time
 	// ICMP says that a workload uses ping, UDP that one uses UDP, Background that one has a background, Wire that an arm
-	// expects an encapsulation (see watchers.go).
-	ICMP, UDP, Background, Wire bool
+	// expects an encapsulation, Inside that one is watched inside (see watchers.go).
+	ICMP, UDP, Background, Wire, Inside bool
 }
 
 // Set is what nearfar makes in one namespace of one cluster.
@@ -90,6 +90,8 @@ type Use struct {
 	Through, Service string
 	// Port is the first of the ports for measuring through the Service; 0 for the pod's.
 	Port int
+	// WatchKernel says that the arm asks for pods that watch the kernels of its nodes.
+	WatchKernel bool
 	// Pods are the declarations of the two sides; nil for a side that is a host of the file.
 	ClientPod, ServerPod *experiment.Pod
 }
@@ -213,7 +215,7 @@ func written(values ...any) string {
 // addUse says what an arm uses, and plans its Service. n counts the arms from 1.
 func (s *Set) addUse(arm experiment.Arm, p *pair, n int) {
 	k := arm.Kubernetes
-	use := Use{Through: k.Through, ClientPod: k.Client, ServerPod: k.Server}
+	use := Use{Through: k.Through, WatchKernel: k.WatchKernel, ClientPod: k.Client, ServerPod: k.Server}
 	if use.Through == "" || k.Server == nil {
 		use.Through = experiment.ThroughPod
 	}
@@ -285,7 +287,7 @@ func (s *Set) judge() {
 			}
 		}
 	}
-	if text := s.watcherText(); text != "" {
+	for _, text := range s.watcherTexts() {
 		s.Level, s.Why = Privileged, append(s.Why, text)
 	}
 }

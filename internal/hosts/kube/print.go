@@ -25,7 +25,7 @@ func Print(w io.Writer, sets []*Set) error {
 		if err := printAll(w, s.Objects()); err != nil {
 			return err
 		}
-		if err := s.printWatcher(w); err != nil {
+		if err := s.printWatchers(w); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "# Rights that the run needs in context %s\n", context)

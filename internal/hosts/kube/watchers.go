@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,42 +21,87 @@ import (
 	"nearfar/internal/declare/experiment"
 )
 
-// A pod does not see the devices of its node. If an arm expects an encapsulation, nearfar puts one pod more on each
-// node that has a pod of an arm: a watcher, which has the node's network and the capability NET_RAW, and from which
-// only the agent's watch of packets is used. A run goes on without watchers where they are refused.
+// A pod does not see the devices of its node, and may not watch its kernel. Where that is asked for, nearfar puts one pod
+// more on each node that has a pod of an arm: a watcher, whose agent is used for that alone. There are two kinds, each
+// with what it needs and no more. A run goes on without watchers where they are refused.
 
-// sideWatcher is the label of watchers in place of a side.
-const sideWatcher = "wire"
+// The labels of watchers in place of a side.
+const (
+	sideWire   = "wire"
+	sideKernel = "kernel"
+)
+
+// isWatcher says whether a pod is a watcher.
+func isWatcher(p *corev1.Pod) bool {
+	return p.Labels[LabelSide] == sideWire || p.Labels[LabelSide] == sideKernel
+}
 
 // watcherReady is how long watchers may take.
 const watcherReady = 45 * time.Second
 
-// watcher plans the pod that watches a node. like is a pod of an arm on that node: its image is there.
-func (s *Set) watcher(node string, number int, like *experiment.Pod, arms []string) (*corev1.Pod, error) {
-	declared := s.declaredWatcher(node, like)
-	return s.pod(&pair{name: fmt.Sprintf("w%d", number), arms: arms}, sideWatcher, declared)
+// A watcherKind is a kind of watchers.
+type watcherKind struct {
+	side, prefix string
+	// security is the container's security context. hostNetwork says that it has the node's network.
+	security    string
+	hostNetwork bool
+	// watches says whether the watchers are for an arm.
+	watches func(r Run, u Use) bool
+	// why says why there are such pods for these arms, and what they may do.
+	why string
 }
 
-func (s *Set) declaredWatcher(node string, like *experiment.Pod) *experiment.Pod {
+// watcherKinds are all kinds of watchers.
+func watcherKinds() []watcherKind { return []watcherKind{wireWatchers(), kernelWatchers()} }
+
+// asRoot is a security context of root with these capabilities alone. A container's other users have none of them.
+func asRoot(capabilities string) string {
+	return `{"runAsUser":0,"runAsGroup":0,"runAsNonRoot":false,"allowPrivilegeEscalation":false,` +
+		`"capabilities":{"drop":["ALL"],"add":[` + capabilities + `]}}`
+}
+
+// wireWatchers are pods that look at packets on the node's devices, for arms that expect an encapsulation.
+func wireWatchers() watcherKind {
+	return watcherKind{
+		side: sideWire, prefix: "w", hostNetwork: true, security: asRoot(`"NET_RAW"`),
+		watches: func(r Run, _ Use) bool { return r.Wire },
+		why: "an arm expects an encapsulation: on each node with a pod of the arms %s comes a pod with the node's " +
+			"network and NET_RAW, which looks at the headers of the trials' packets",
+	}
+}
+
+// kernelWatchers are pods that watch the node's kernel, for arms that ask for them. They are in no namespace of the node:
+// the kernel is one for all, and the programs in it see all namespaces.
+func kernelWatchers() watcherKind {
+	return watcherKind{
+		side: sideKernel, prefix: "k", security: asRoot(`"BPF","PERFMON"`),
+		watches: func(r Run, u Use) bool { return r.Inside && u.WatchKernel },
+		why: "watchKernel: on each node with a pod of the arms %s comes a pod of root with CAP_BPF and CAP_PERFMON, whose " +
+			"programs in the node's kernel watch the trials' packets",
+	}
+}
+
+// pod plans the pod that watches a node. like is a pod of an arm on that node: its image is there.
+func (w watcherKind) pod(s *Set, node string, number int, like *experiment.Pod, arms []string) (*corev1.Pod, error) {
+	return s.pod(&pair{name: fmt.Sprint(w.prefix, number), arms: arms}, w.side, w.declared(node, like))
+}
+
+func (w watcherKind) declared(node string, like *experiment.Pod) *experiment.Pod {
 	return &experiment.Pod{
-		Node: node, HostNetwork: true, Image: like.Image, AgentImage: like.AgentImage,
+		Node: node, HostNetwork: w.hostNetwork, Image: like.Image, AgentImage: like.AgentImage,
 		ImagePullSecrets: like.ImagePullSecrets,
 		// Where the pod of the arm may be, the watcher may be.
 		Tolerations: json.RawMessage(`[{"operator":"Exists"}]`),
 		// It takes nothing from the pods that are measured.
-		Resources: json.RawMessage(`{}`),
-		SecurityContext: json.RawMessage(`{"runAsUser":0,"runAsGroup":0,"runAsNonRoot":false,` +
-			`"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"],"add":["NET_RAW"]}}`),
+		Resources:       json.RawMessage(`{}`),
+		SecurityContext: json.RawMessage(w.security),
 	}
 }
 
-// watched are the arms of a set in which both pods run on Linux: others have no watchers.
-func (s *Set) watched() (arms []string) {
-	if !s.Run.Wire {
-		return nil
-	}
+// arms are the arms of a set for which there are watchers. Both pods of such an arm run on Linux.
+func (w watcherKind) arms(s *Set) (arms []string) {
 	for arm, use := range s.Uses {
-		if !IsWindows(use.ClientPod) && !IsWindows(use.ServerPod) {
+		if w.watches(s.Run, use) && !IsWindows(use.ClientPod) && !IsWindows(use.ServerPod) {
 			arms = append(arms, arm)
 		}
 	}
@@ -69,52 +115,67 @@ type Watcher struct {
 	Pod, Problem string
 }
 
-// MakeWatchers makes a watcher on each node with a pod of an arm, and waits until they are ready. It is called after
-// Make. The result has each node.
-func (d *Deployed) MakeWatchers(ctx context.Context) map[string]Watcher {
-	arms := d.Set.watched()
+// MakeWireWatchers makes a pod that looks at packets on each node with a pod of an arm that wants it, and waits until
+// they are ready. It is called after Make. The result has each such node.
+func (d *Deployed) MakeWireWatchers(ctx context.Context) map[string]Watcher {
+	return d.makeWatchers(ctx, wireWatchers())
+}
+
+// MakeKernelWatchers does so with the pods that watch kernels.
+func (d *Deployed) MakeKernelWatchers(ctx context.Context) map[string]Watcher {
+	return d.makeWatchers(ctx, kernelWatchers())
+}
+
+func (d *Deployed) makeWatchers(ctx context.Context, w watcherKind) map[string]Watcher {
+	arms := w.arms(d.Set)
 	if len(arms) == 0 {
 		return nil
 	}
-	likes := map[string]*experiment.Pod{}
-	var nodes []string
-	d.mu.Lock()
-	for name, pod := range d.pods {
-		if declared := d.declared[name]; declared != nil && !IsWindows(declared) && likes[pod.Spec.NodeName] == nil {
-			likes[pod.Spec.NodeName] = declared
-			nodes = append(nodes, pod.Spec.NodeName)
-		}
-	}
-	d.mu.Unlock()
-	slices.Sort(nodes)
+	likes := d.nodesOf(arms)
 	ctx, cancel := context.WithTimeoutCause(ctx, watcherReady, errNotReady)
 	defer cancel()
 	all := map[string]Watcher{}
 	var mu sync.Mutex
 	var making sync.WaitGroup
-	for i, node := range nodes {
+	for i, node := range slices.Sorted(maps.Keys(likes)) {
 		making.Go(func() {
-			w := Watcher{}
-			pod, err := d.Set.watcher(node, i+1, likes[node], arms)
+			made := Watcher{}
+			pod, err := w.pod(d.Set, node, i+1, likes[node], arms)
 			if err == nil {
-				err = d.makeWatcher(ctx, pod, node, likes[node])
+				err = d.makeWatcher(ctx, pod, w.declared(node, likes[node]))
 			}
 			if err == nil {
-				w.Pod = pod.Name
+				made.Pod = pod.Name
 			} else {
-				w.Problem = fmt.Sprintf("node %s cannot be watched: %s", node, clean.Line(err.Error()))
+				made.Problem = fmt.Sprintf("node %s cannot be watched: %s", node, clean.Line(err.Error()))
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			all[node] = w
+			all[node] = made
 		})
 	}
 	making.Wait()
 	return all
 }
 
+// nodesOf are the nodes with pods of arms, and one such pod of each.
+func (d *Deployed) nodesOf(arms []string) map[string]*experiment.Pod {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	likes := map[string]*experiment.Pod{}
+	for _, arm := range arms {
+		use := d.Set.Uses[arm]
+		for _, name := range []string{use.Client, use.Server} {
+			if pod := d.pods[name]; pod != nil && likes[pod.Spec.NodeName] == nil {
+				likes[pod.Spec.NodeName] = d.declared[name]
+			}
+		}
+	}
+	return likes
+}
+
 // makeWatcher makes one watcher and waits until it is ready.
-func (d *Deployed) makeWatcher(ctx context.Context, pod *corev1.Pod, node string, like *experiment.Pod) error {
+func (d *Deployed) makeWatcher(ctx context.Context, pod *corev1.Pod, declared *experiment.Pod) error {
 	pods := d.cluster.client.CoreV1().Pods(d.Set.Namespace)
 	if err := makeOne(ctx, pods, "pod "+pod.Name, pod); err != nil {
 		return err
@@ -126,7 +187,7 @@ func (d *Deployed) makeWatcher(ctx context.Context, pod *corev1.Pod, node string
 			if s.ready {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				d.pods[pod.Name], d.declared[pod.Name] = now, d.Set.declaredWatcher(node, like)
+				d.pods[pod.Name], d.declared[pod.Name] = now, declared
 				return nil
 			}
 			if s.hopeless {
@@ -147,28 +208,33 @@ func (d *Deployed) Node(pod string) string {
 	return ""
 }
 
-// watcherText says, for a person who reads the plan, what watchers are made; empty for none.
-func (s *Set) watcherText() string {
-	arms := s.watched()
-	if len(arms) == 0 {
-		return ""
+// watcherTexts say, for a person who reads the plan, what watchers are made.
+func (s *Set) watcherTexts() (all []string) {
+	for _, w := range watcherKinds() {
+		if arms := w.arms(s); len(arms) > 0 {
+			all = append(all, fmt.Sprintf(w.why, strings.Join(arms, ", ")))
+		}
 	}
-	return fmt.Sprintf("an arm expects an encapsulation: on each node with a pod of the arms %s comes a pod with the "+
-		"node's network and NET_RAW, which looks at the headers of the trials' packets", strings.Join(arms, ", "))
+	return all
 }
 
-// printWatcher prints the pod of one node, with a name in place of the node's: which nodes there are is known when the
-// pods run.
-func (s *Set) printWatcher(w io.Writer) error {
-	arms := s.watched()
-	if len(arms) == 0 {
-		return nil
+// printWatchers prints the pods of one node, with a name in place of the node's: which nodes there are is known when
+// the pods run.
+func (s *Set) printWatchers(to io.Writer) error {
+	for _, w := range watcherKinds() {
+		arms := w.arms(s)
+		if len(arms) == 0 {
+			continue
+		}
+		like := cmp.Or(s.Uses[arms[0]].ClientPod, s.Uses[arms[0]].ServerPod)
+		pod, err := w.pod(s, "NODE", 1, like, arms)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(to, "# On each NODE with a pod above, once they run; the run goes on if this is refused:\n")
+		if err := printAll(to, []runtime.Object{pod}); err != nil {
+			return err
+		}
 	}
-	like := cmp.Or(s.Uses[arms[0]].ClientPod, s.Uses[arms[0]].ServerPod)
-	pod, err := s.watcher("NODE", 1, like, arms)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "# On each NODE with a pod above, once they run; the run goes on if this is refused:\n")
-	return printAll(w, []runtime.Object{pod})
+	return nil
 }

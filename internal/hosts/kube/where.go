@@ -59,7 +59,7 @@ func (d *Deployed) Facts(ctx context.Context) map[string]PodFacts {
 	d.mu.Lock()
 	pods := maps.Clone(d.pods)
 	d.mu.Unlock()
-	maps.DeleteFunc(pods, func(_ string, p *corev1.Pod) bool { return p.Labels[LabelSide] == sideWatcher })
+	maps.DeleteFunc(pods, func(_ string, p *corev1.Pod) bool { return isWatcher(p) })
 	var mu sync.Mutex
 	all := map[string]PodFacts{}
 	var asking sync.WaitGroup

@@ -117,7 +117,8 @@ func TestFacts(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	l := openLab(t, Options{})
 	client, _ := build(t, l, "one", path(experiment.Bridge, experiment.Router))
-	one, places := l.Machines("one").Kernel()
+	kernels := l.Machines("one").Kernels()
+	one, places := kernels.One, kernels.Places
 	var names []string
 	for _, p := range places {
 		names = append(names, p.Name)

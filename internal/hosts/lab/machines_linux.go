@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
 )
@@ -27,11 +26,11 @@ func (m machines) CPUs(p experiment.Placement) (client, server []int, err error)
 // Ahead is not possible, and would save nothing: the hosts are on this machine.
 func (m machines) Ahead(host.Machines) bool { return false }
 
-// Kernel is this machine's for both sides, which are namespaces like the elements between them.
-func (m machines) Kernel() (one bool, places []inside.Place) {
+// Kernels are this machine's alone: both sides are namespaces like the elements between them.
+func (m machines) Kernels() host.Kernels {
 	m.lab.mu.Lock()
 	defer m.lab.mu.Unlock()
-	return true, slices.Clone(m.lab.places[m.arm])
+	return host.Kernels{One: true, Places: slices.Clone(m.lab.places[m.arm])}
 }
 
 // Lost says why the lab cannot be used any more; nil if it can.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/agent"
 	"nearfar/internal/onhost/host"
 	"nearfar/internal/onhost/machine"
@@ -102,8 +101,8 @@ func (m machines) Ahead(next host.Machines) bool {
 		(m.server == n.server || apart(m.server.Known(), n.server.Known()))
 }
 
-// Kernel says whether both sides are on one machine, by its kernel's boot ID.
-func (m machines) Kernel() (one bool, places []inside.Place) { return m.same, nil }
+// Kernels says whether both sides are on one machine, by its kernel's boot ID.
+func (m machines) Kernels() host.Kernels { return host.Kernels{One: m.same} }
 
 // apart says that two agents are in different networks: on different machines, or without a common address.
 func apart(a, b agent.Facts) bool {

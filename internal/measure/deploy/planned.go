@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/inside"
 	"nearfar/internal/onhost/host"
 )
 
@@ -136,6 +135,6 @@ func (planned) Watch(context.Context, []int, []int) (begun func(), end func() ho
 
 func (planned) Ahead(host.Machines) bool { return false }
 
-func (planned) Kernel() (one bool, places []inside.Place) { return false, nil }
+func (planned) Kernels() host.Kernels { return host.Kernels{} }
 
 func (planned) Lost() error { return nil }

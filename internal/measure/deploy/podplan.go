@@ -23,6 +23,7 @@ func newRun(e *experiment.Experiment) kube.Run {
 		ID: strings.ToLower(rand.Text()[:idLength]), Owner: kube.Owner(), Process: kube.Process(),
 		Now: now, Expires: now.Add(podLife(e, cells)), ICMP: usesICMP(e), UDP: usesUDP(cells),
 		Background: usesBackground(e), Wire: watchesWire(e),
+		Inside: watchesInside(e),
 	}
 }
 
@@ -50,6 +51,11 @@ func usesICMP(e *experiment.Experiment) bool {
 	return slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool {
 		return w.Tool == ping || w.Background != nil && w.Background.Tool == ping
 	})
+}
+
+// watchesInside says that a workload is watched inside.
+func watchesInside(e *experiment.Experiment) bool {
+	return slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool { return w.Inside })
 }
 
 // usesUDP says that a workload sends UDP in some arm.

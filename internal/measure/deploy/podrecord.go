@@ -99,9 +99,16 @@ type podMachines struct {
 	deployed *kube.Deployed
 	// pods are the names of the client's and the server's pods; empty for a host of the file.
 	pods [2]string
+	// lookouts are where the kernels below the two are watched.
+	lookouts [2]host.Lookout
 
 	mu   sync.Mutex
 	lost error // why a pod is not the same any more
+}
+
+// Kernels are those of the pods' nodes.
+func (m *podMachines) Kernels() host.Kernels {
+	return host.Kernels{One: m.same, Client: m.lookouts[0], Server: m.lookouts[1]}
 }
 
 // Watch also compares the pods with what they were when they were made, at the end of the trial.

@@ -35,8 +35,8 @@ type pods struct {
 	// facts are where the pods are, by the names of the fleet.
 	facts map[string]kube.PodFacts
 	arms  map[string]PodArm
-	// watchers are the agents that watch the nodes, by context and node; those that could not be made have a problem.
-	watchers map[[2]string]wireSide
+	// watchers are the agents that watch the nodes; those that could not be made have a problem.
+	watchers nodeWatchers
 }
 
 func newPods(e *experiment.Experiment, o Options, named *given) *pods {
@@ -44,7 +44,8 @@ func newPods(e *experiment.Experiment, o Options, named *given) *pods {
 		options: o, experiment: e, named: named, clusters: map[string]*kube.Cluster{}, fleet: newFleet(),
 		sides: map[string]Sides{}, facts: map[string]kube.PodFacts{}, arms: map[string]PodArm{}, run: newRun(e),
 	}
-	k.pods, k.watchers = true, map[[2]string]wireSide{}
+	k.pods = true
+	k.watchers = nodeWatchers{wires: map[[2]string]wireSide{}, kernels: map[[2]string]kernelWatcher{}}
 	return k
 }
 
@@ -258,6 +259,10 @@ func (k *pods) hostsOf(ctx context.Context, arm experiment.Arm) (host.Hosts, err
 			server.endpoint.Port = use.Port
 		}
 	}
+	lookouts := [2]host.Lookout{
+		k.lookout(ctx, d, use, use.Client, use.ClientPod, hosts[0]),
+		k.lookout(ctx, d, use, use.Server, use.ServerPod, hosts[1]),
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.sides[arm.Name] = Sides{sides[0], sides[1]}
@@ -269,7 +274,7 @@ func (k *pods) hostsOf(ctx context.Context, arm experiment.Arm) (host.Hosts, err
 		Client: hosts[0], Server: hosts[1],
 		Machines: &podMachines{
 			machines: newMachines(clients[0], clients[1], endsOf(k.experiment, hosts[0], hosts[1])), deployed: d,
-			pods: [2]string{use.Client, use.Server},
+			pods: [2]string{use.Client, use.Server}, lookouts: lookouts,
 		},
 	}, nil
 }
@@ -340,11 +345,7 @@ func (k *pods) close() error {
 	for _, c := range k.clients {
 		all.Go(func() { _ = c.Close() }) // the pod ends with its agent in any case
 	}
-	for _, w := range k.watchers {
-		if w.agent != nil {
-			all.Go(func() { _ = w.agent.Close() })
-		}
-	}
+	all.Go(k.watchers.close)
 	all.Wait()
 	return errors.Join(inParallel(k.deployed, func(_ int, d *kube.Deployed) error { return d.Remove() })...)
 }

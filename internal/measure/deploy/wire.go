@@ -4,11 +4,9 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/hosts/kube"
 	"nearfar/internal/onhost/agent"
 	"nearfar/internal/onhost/host"
 )
@@ -145,36 +143,6 @@ func (k *given) watchWires(made map[string]host.Hosts, arms []experiment.Arm) {
 	}
 }
 
-// makeWatchers makes the pods that watch the nodes, and connects to their agents. If that fails, the run continues
-// without them.
-func (k *pods) makeWatchers(ctx context.Context, d *kube.Deployed) {
-	made := d.MakeWatchers(ctx)
-	var all sync.WaitGroup
-	for node, w := range made {
-		all.Go(func() {
-			side := wireSide{problem: w.Problem}
-			if w.Pod != "" {
-				name := "the watcher of node " + node
-				at := d.NodeAddresses(w.Pod)
-				c, err := connect(ctx, d, w.Pod, name, at)
-				if err != nil {
-					side.problem = err.Error()
-				} else {
-					side.agent = c
-				}
-				side.outer = valid(at.V4, at.V6)
-			}
-			if side.problem != "" {
-				k.note(side.problem + "; encapsulation stays unknown where it is expected")
-			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.watchers[[2]string{d.Set.Context, node}] = side
-		})
-	}
-	all.Wait()
-}
-
 // valid are those of some addresses that stand for a host, each once.
 func valid(some ...netip.Addr) (all []netip.Addr) {
 	for _, a := range some {
@@ -198,7 +166,7 @@ func (k *pods) wireOf(arm experiment.Arm, hosts host.Hosts) beginWire {
 			s.agent = k.named.clients[named]
 		} else {
 			k.mu.Lock()
-			s = k.watchers[[2]string{d.Set.Context, d.Node(pod)}]
+			s = k.watchers.wires[[2]string{d.Set.Context, d.Node(pod)}]
 			k.mu.Unlock()
 			if s.agent == nil && s.problem == "" {
 				s.problem = "no pod watches the node"

@@ -40,36 +40,55 @@ func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration
 	if !w.Inside {
 		return &watch{}
 	}
-	hosts, sides := r.hosts[arm], []string{inside.Both}
-	one, places := hosts.Machines.Kernel()
-	if !one {
-		sides, places = []string{inside.Client, inside.Server}, nil
+	hosts := r.hosts[arm]
+	kernels := hosts.Machines.Kernels()
+	sides := []string{inside.Both}
+	if !kernels.One {
+		sides = []string{inside.Client, inside.Server}
 	}
 	all := &watch{ready: r.limits.Ready}
 	for _, side := range sides {
-		watching := &watcher{side: side, host: hosts.Client, suffix: ".inside.json"}
+		watching := &watcher{side: side, suffix: ".inside.json"}
 		if side == inside.Server {
-			watching.host, watching.suffix = hosts.Server, ".inside.server.json"
+			watching.suffix = ".inside.server.json"
 		}
-		watching.options, watching.problem = watchOptions(w, hosts.Endpoints(), side, places, expected)
+		at, own := lookoutOf(hosts, kernels, side)
+		watching.problem = at.Problem
+		if watching.host = at.Host; at.Host == nil {
+			watching.host = own
+		}
+		o, err := watchOptions(w, hosts.Endpoints(), side, expected)
+		if err == nil {
+			locate(&o, kernels, at.Host != nil)
+			watching.options, err = written(o)
+		}
+		if err != nil {
+			watching.problem = err.Error()
+		}
 		all.watchers = append(all.watchers, watching)
 	}
 	return all
 }
 
-// watchOptions are the standard input of a watcher. problem says why there is none; empty for none.
-func watchOptions(
-	w experiment.Workload, pair host.Pair, side string, places []inside.Place, expected time.Duration,
-) (options []byte, problem string) {
+// lookoutOf is where a side's kernel is watched, and the side's own host. Of one kernel, either side's place will do.
+func lookoutOf(hosts host.Hosts, kernels host.Kernels, side string) (at host.Lookout, own host.Host) {
+	if side == inside.Server || side == inside.Both && kernels.Client.Problem != "" && kernels.Server.Host != nil {
+		return kernels.Server, hosts.Server
+	}
+	return kernels.Client, hosts.Client
+}
+
+// watchOptions are what a watcher of a side looks for. The error says why there is nothing.
+func watchOptions(w experiment.Workload, pair host.Pair, side string, expected time.Duration) (inside.Options, error) {
 	bind, dial, err := pair.Addresses(w.IP)
 	if err != nil {
-		return nil, err.Error()
+		return inside.Options{}, err
 	}
 	o := inside.Options{
 		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
 		// Some tools run for longer than their window. Trips are spread over all of it.
 		Trips: watchedTrips, Warmup: w.Warmup, Duration: max(w.Duration, expected-w.Warmup),
-		Servers: []netip.Addr{}, Places: places,
+		Servers: []netip.Addr{},
 	}
 	if w.Protocol == experiment.ICMP {
 		o.Port = 0
@@ -79,14 +98,34 @@ func watchOptions(
 			o.Servers = append(o.Servers, a)
 		}
 	}
+	return o, nil
+}
+
+// locate says what is known of the namespaces of a watcher's kernel. elsewhere says that the watcher runs on another
+// host than its side's own.
+func locate(o *inside.Options, kernels host.Kernels, elsewhere bool) {
+	begin := kernels.Client.Space
+	if o.Side != inside.Server {
+		o.ClientNode = kernels.Client.Node
+	}
+	switch o.Side {
+	case inside.Both:
+		o.Places, o.ServerNode = kernels.Places, kernels.Server.Node
+	case inside.Server:
+		o.ServerNode = kernels.Server.Node
+		begin = 0 // requests arrive at a device of the machine, in whatever namespace it is
+	}
+	if elsewhere {
+		o.Space = &begin
+	}
+}
+
+// written are options as a watcher reads them.
+func written(o inside.Options) ([]byte, error) {
 	if err := o.Check(); err != nil {
-		return nil, err.Error()
+		return nil, err
 	}
-	options, err = json.Marshal(o)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return options, ""
+	return json.Marshal(o)
 }
 
 // begin starts the watchers, and returns when all watch or have failed.

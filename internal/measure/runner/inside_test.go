@@ -7,12 +7,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/inside"
 	"nearfar/internal/hosts/fake"
+	"nearfar/internal/onhost/host"
 )
 
 // watchedOnce is an experiment with one arm, one workload and its watched twin.
@@ -174,5 +176,82 @@ func TestATwinThatCannotBeStartedIsUnknown(t *testing.T) {
 	problemIn(t, w.end()[0].data, "before its client was started")
 	if len(r.watch(e.Workloads[0], "a", time.Second).end()) > 0 {
 		t.Error("the plain workload is watched")
+	}
+}
+
+// Where a kernel is watched from elsewhere, the watcher runs there, and is told where requests begin. It needs one place
+// of one kernel, and both of two.
+func TestLookouts(t *testing.T) {
+	for name, c := range map[string]struct {
+		two            bool
+		client, server host.Lookout
+		// problems are those of the recordings. options are parts of what each watcher gets, by the host it runs on.
+		problems []string
+		options  map[string]string
+	}{
+		"one kernel": {
+			client:  host.Lookout{Host: fake.New("n1", nil), Space: 7, Node: "n1"},
+			server:  host.Lookout{Host: fake.New("n2", nil), Space: 8, Node: "n2"},
+			options: map[string]string{"n1": `"space":7,"client_node":"n1","server_node":"n2"`},
+		},
+		"the server's place of one kernel": {
+			client:  host.Lookout{Problem: "refused", Space: 7, Node: "n1"},
+			server:  host.Lookout{Host: fake.New("n2", nil), Space: 8, Node: "n2"},
+			options: map[string]string{"n2": `"space":7,"client_node":"n1","server_node":"n2"`},
+		},
+		"no place of one kernel": {
+			client: host.Lookout{Problem: "refused"}, server: host.Lookout{Problem: "refused too"},
+			problems: []string{"refused"},
+		},
+		"two kernels": {
+			two:    true,
+			client: host.Lookout{Host: fake.New("n1", nil), Space: 7, Node: "n1"},
+			server: host.Lookout{Host: fake.New("n2", nil), Space: 8, Node: "n2"},
+			options: map[string]string{
+				"n1": `"space":7,"client_node":"n1","trips"`, "n2": `"space":0,"server_node":"n2","trips"`,
+			},
+		},
+		"one of two kernels": {
+			two:      true,
+			client:   host.Lookout{Host: fake.New("n1", nil), Space: 7},
+			server:   host.Lookout{Problem: "node n2 cannot be watched"},
+			problems: []string{"", "node n2 cannot be watched"}, options: map[string]string{"n1": `"space":7,"trips"`},
+		},
+	} {
+		got := map[string]string{}
+		var mu sync.Mutex
+		for _, at := range []*host.Lookout{&c.client, &c.server} {
+			if at.Host == nil {
+				continue
+			}
+			on := at.Host.Endpoint().Name
+			at.Host = fake.New(on, map[string]fake.Program{
+				host.Self: func(_ context.Context, _ []string, in []byte, _, _ io.Writer) int {
+					mu.Lock()
+					defer mu.Unlock()
+					got[on] = string(in)
+					return 0
+				},
+			})
+		}
+		s := &scene{client: prints("0.5"), twoKernels: c.two, kernels: host.Kernels{Client: c.client, Server: c.server}}
+		e := watchedOnce()
+		w := New(e, tools{clocked{}}, s.hosts(e), DefaultLimits(), nil).watch(e.Workloads[1], "a", time.Second)
+		w.begin(t.Context())
+		recorded := w.end()
+		for i, want := range c.problems {
+			r, err := inside.Decode(recorded[i].data)
+			if err != nil || want != "" && r.Problem != want {
+				t.Errorf("%s: recording %d is %+v, %v, want the problem %q", name, i, r, err, want)
+			}
+		}
+		if len(got) != len(c.options) {
+			t.Errorf("%s: watchers ran on %v", name, got)
+		}
+		for on, want := range c.options {
+			if !strings.Contains(got[on], want) {
+				t.Errorf("%s: the watcher on %s got %s, want %s in it", name, on, got[on], want)
+			}
+		}
 	}
 }

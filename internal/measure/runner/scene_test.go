@@ -30,6 +30,8 @@ type scene struct {
 	// watch is the watcher of kernels; nil for none. twoKernels says that the hosts are two machines.
 	watch      fake.Program
 	twoKernels bool
+	// kernels are where the kernels are watched.
+	kernels host.Kernels
 }
 
 func (s *scene) note(format string, args ...any) {
@@ -163,8 +165,10 @@ func (s *scene) Watch(context.Context, []int, []int) (begun func(), end func() h
 
 func (s *scene) Ahead(host.Machines) bool { return s.overlap }
 
-func (s *scene) Kernel() (one bool, places []inside.Place) {
-	return !s.twoKernels, []inside.Place{{Namespace: 4026532000, Name: "0-router"}}
+func (s *scene) Kernels() host.Kernels {
+	k := s.kernels
+	k.One, k.Places = !s.twoKernels, []inside.Place{{Namespace: 4026532000, Name: "0-router"}}
+	return k
 }
 
 func (s *scene) Lost() error {

@@ -32,12 +32,34 @@ type Machines interface {
 	// Ahead says whether a trial on the next machines may begin while the server of one on these ends: its server starts
 	// after that one (Cmd.After), and its observation (Watch) begins after the other's end.
 	Ahead(next Machines) bool
-	// Kernel says whether both sides have the same kernel, as far as is known: one watcher then sees both. places are
-	// the network namespaces of that kernel whose names are known.
-	Kernel() (one bool, places []inside.Place)
+	// Kernels says which kernels are below the two sides, and where they are watched.
+	Kernels() Kernels
 	// Lost says which process or machine that the hosts depend on has died or hangs, in an error that wraps ErrLost;
 	// nil if none has.
 	Lost() error
+}
+
+// Kernels are the kernels below a pair of hosts, for watchers of trials. The zero value stands for two, each watched on
+// its own host.
+type Kernels struct {
+	// One says that both sides have the same kernel, as far as is known: one watcher then sees both.
+	One bool
+	// Places are the network namespaces of that kernel whose names are known.
+	Places []inside.Place
+	// Client and Server are where the kernel of each side is watched.
+	Client, Server Lookout
+}
+
+// A Lookout is where the kernel below a host is watched. The zero value stands for the host itself.
+type Lookout struct {
+	// Host is where the watcher runs; nil for the host itself. Problem says why there is none.
+	Host    Host
+	Problem string
+	// Space is the number of the host's network namespace, if the watcher runs elsewhere.
+	Space uint32
+	// Node is the name of the machine that the host's packets enter when they leave the host's own network namespace;
+	// empty if it has none of its own.
+	Node string
 }
 
 // Observation has the values that the machines give for the time of a trial. The zero value says that nothing is known.

@@ -52,6 +52,25 @@ when the kernel watches. SIGTERM ends the watch. What was seen is then written a
 	}
 }
 
+// InsideSpace is the verb that prints the network namespace of this host: a watcher elsewhere on the machine knows by it
+// where requests begin.
+func (v *Verbs) InsideSpace() *cobra.Command {
+	return &cobra.Command{
+		Use:    declared.SpaceVerb,
+		Short:  "Print the number of this host's network namespace",
+		Hidden: true,
+		Args:   usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			space, err := inside.OwnNamespace()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(v.Stdout, space)
+			return nil
+		},
+	}
+}
+
 // sawNothing writes the record of a watch that was not possible.
 func (v *Verbs) sawNothing(o declared.Options, why error) error {
 	return json.NewEncoder(v.Data).Encode(declared.Unknown(o.Side, why))
