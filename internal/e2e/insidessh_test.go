@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,69 @@ schedule: {blocks: 5, baseline_repeats: 1, seed: 1}
 		}
 		return wrong
 	})
+}
+
+// TestInsideClocksOfPrograms: the programs of two hosts have clocks that are hours apart, in time namespaces. No clock
+// of a program is in the times of elements: the path is seen as ever, each time is one of the kernel's own clock, and
+// their sum is the round trip that the client measures with its clock.
+func TestInsideClocksOfPrograms(t *testing.T) {
+	needsWatching(t)
+	if _, err := os.Stat("/proc/self/ns/time"); err != nil {
+		t.Skipf("the kernel has no time namespaces: %v", err)
+	}
+	r := emptySSHRig(t)
+	pair := twoHosts()
+	pair.path, pair.placement = []experiment.Element{{Kind: experiment.Bridge}}, experiment.PlacementShared
+	r.network([]sshPair{pair})
+	r.accounts()
+	for i, name := range []string{pair.client, pair.server} {
+		r.hosts[name].ahead = 10000 * (i + 1)
+		r.serve(r.hosts[name])
+		r.wantAhead(r.hosts[name])
+	}
+	text := r.addressed(r.placed(`
+nearfar: v1
+name: clocks
+hosts:
+  client: {ssh: client, address: CLIENT}
+  server: {ssh: server, address: SERVER}
+arms:
+  ssh: {client: client, server: server}
+workloads:
+  - {name: rr, tool: native, mode: rr, inside: true, duration: 300ms, warmup: 50ms, placement: ONE}
+schedule: {blocks: 5, seed: 1}
+`))
+	wantTruthOf(t, func(int) answer.Answer {
+		cmd, _ := r.run(write(t, r.dir, text))
+		stdout, _ := r.answered(cmd)
+		return answerOf(t, stdout, r.dir)
+	}, func(a answer.Answer) (wrong []string) {
+		arm := insideOf(t, a).Arms[0]
+		wrong = wantSeen(t, arm, wayOf([]hop{bridged("namespace 1")}))
+		if arm.Between != nil {
+			t.Errorf("one kernel has a time between two machines: %+v", arm.Between)
+		}
+		for _, e := range arm.Machines[0].Elements {
+			if e.Median < 0 || e.Median > 1 {
+				t.Errorf("%s takes %v s", e.Kind, e.Median)
+			}
+		}
+		if arm.Ratio == nil || math.Abs(arm.Ratio.Median-1) > 0.1 {
+			wrong = append(wrong, fmt.Sprintf("the elements sum to %+v of the round trip", arm.Ratio))
+		}
+		return wrong
+	})
+}
+
+// wantAhead wants the programs of a host to have the clock that the rig gave it.
+func (r *sshRig) wantAhead(h *sshHost) {
+	r.t.Helper()
+	offsets, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", h.sshd.Process.Pid))
+	r.must(err)
+	want := []string{"monotonic", fmt.Sprint(h.ahead), "0"}
+	if !slices.Equal(strings.Fields(string(offsets))[:3], want) {
+		r.t.Errorf("the clocks of %s are %q ahead, want %d s", h.name, offsets, h.ahead)
+	}
 }
 
 // addRules has all IPv4 packets to and from a host compared with rules that match none.

@@ -60,6 +60,8 @@ type sshHost struct {
 	held []*os.File
 	// groups are the folders of the control groups in which the host's processes are; none for the test's.
 	groups []string
+	// ahead is how many seconds the clocks of the host's programs that count from its start are ahead of the kernel's.
+	ahead int
 }
 
 // sshPair is two hosts and the path between them. placement is where trials run on them, which decides where the wires
@@ -332,7 +334,9 @@ if [ -e "$1/firmware-$2" ]; then
 	cp "$1/firmware-$2"/* /sys/class/dmi/id
 fi
 if [ -e "$1/small-$2" ]; then mount -t tmpfs -o "size=$(cat "$1/small-$2")" none "$1/home-$2"; fi
-exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name, strings.Join(h.groups, " "))
+if [ "$4" != 0 ]; then ahead="unshare --time --monotonic $4 --boottime $4 --"; fi
+exec $ahead /usr/sbin/sshd -D -e -f "$1/sshd-$2"`,
+		"sh", r.dir, h.name, strings.Join(h.groups, " "), fmt.Sprint(h.ahead))
 	h.sshd.Stderr = log
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Unshareflags: unix.CLONE_NEWNS}
 	r.must(inSpace(h.space, h.sshd.Start))

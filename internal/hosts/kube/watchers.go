@@ -21,9 +21,9 @@ import (
 	"nearfar/internal/declare/experiment"
 )
 
-// A pod does not see the devices of its node, and may not watch its kernel. Where that is asked for, nearfar puts one pod
-// more on each node that has a pod of an arm: a watcher, whose agent is used for that alone. There are two kinds, each
-// with what it needs and no more. A run goes on without watchers where they are refused.
+// A pod does not see the devices of its node, and may not watch its kernel. Where that is asked for, nearfar puts one
+// pod more on each node that has a pod of an arm: a watcher, whose agent is used for that alone. There are two kinds,
+// each with what it needs and no more. A run goes on without watchers where they are refused.
 
 // The labels of watchers in place of a side.
 const (
@@ -70,14 +70,14 @@ func wireWatchers() watcherKind {
 	}
 }
 
-// kernelWatchers are pods that watch the node's kernel, for arms that ask for them. They are in no namespace of the node:
-// the kernel is one for all, and the programs in it see all namespaces.
+// kernelWatchers are pods that watch the node's kernel, for arms that ask for them. They are in no namespace of the
+// node: the kernel is one for all, and the programs in it see all namespaces.
 func kernelWatchers() watcherKind {
 	return watcherKind{
 		side: sideKernel, prefix: "k", security: asRoot(`"BPF","PERFMON"`),
 		watches: func(r Run, u Use) bool { return r.Inside && u.WatchKernel },
-		why: "watchKernel: on each node with a pod of the arms %s comes a pod of root with CAP_BPF and CAP_PERFMON, whose " +
-			"programs in the node's kernel watch the trials' packets",
+		why: "watchKernel: on each node with a pod of the arms %s comes a pod of root with CAP_BPF and CAP_PERFMON, " +
+			"whose programs in the node's kernel watch the trials' packets",
 	}
 }
 

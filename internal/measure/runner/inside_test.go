@@ -179,8 +179,8 @@ func TestATwinThatCannotBeStartedIsUnknown(t *testing.T) {
 	}
 }
 
-// Where a kernel is watched from elsewhere, the watcher runs there, and is told where requests begin. It needs one place
-// of one kernel, and both of two.
+// Where a kernel is watched from elsewhere, the watcher runs there, and is told where requests begin. Of one kernel, one
+// place is enough; of two, both are needed.
 func TestLookouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		two            bool
