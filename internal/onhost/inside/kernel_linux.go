@@ -9,7 +9,8 @@ import (
 
 // offsets are the places of fields in the running kernel's structures, in bytes.
 type offsets struct {
-	head, networkHeader, skbDevice int16 // sk_buff
+	head, networkHeader            int16 // sk_buff
+	data, skbDevice                int16
 	ifindex, name, net, link, priv int16 // net_device
 	linkKind                       int16 // rtnl_link_ops
 	inum                           int16 // net
@@ -36,8 +37,8 @@ func readOffsets() (o offsets, err error) {
 	}
 	o = offsets{
 		head: field("sk_buff", "head"), networkHeader: field("sk_buff", "network_header"),
-		skbDevice: field("sk_buff", "dev"),
-		ifindex:   field("net_device", "ifindex"), name: field("net_device", "name"),
+		data: field("sk_buff", "data"), skbDevice: field("sk_buff", "dev"),
+		ifindex: field("net_device", "ifindex"), name: field("net_device", "name"),
 		net: field("net_device", "nd_net"), link: field("net_device", "rtnl_link_ops"),
 		priv:     field("net_device", "priv_flags"),
 		linkKind: field("rtnl_link_ops", "kind"),

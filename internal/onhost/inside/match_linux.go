@@ -27,11 +27,11 @@ func headerOf(version int) header {
 // match finds out whether the packet (R6) is one of the flow's, plain or inside a tunnel. R8 is then phaseRequest or
 // phaseReply, and the number that the packets of a trip share is on the stack; else the program ends. Packets of TCP
 // without data are not matched.
-func (a *assembler) match(f flow) {
+func (a *assembler) match(f flow, way int32) {
 	matched := a.fresh("matched")
 	inner := a.fresh("inner")
 	tunnel := a.fresh("tunnel")
-	a.toNetworkHeader()
+	a.toHeader(way)
 	a.readPacket()
 	a.plain(f, matched, tunnel)
 	a.mark(tunnel)
@@ -50,14 +50,20 @@ func (a *assembler) match(f flow) {
 	a.mark(matched)
 }
 
-// toNetworkHeader puts onto the stack where the packet's network header is.
-func (a *assembler) toNetworkHeader() {
-	a.do(
-		asm.LoadMem(asm.R1, asm.R6, a.networkHeader, asm.Half),
-		asm.LoadMem(asm.R2, asm.R6, a.head, asm.DWord),
-		asm.Add.Reg(asm.R2, asm.R1),
-		asm.StoreMem(asm.RFP, onAddress, asm.R2, asm.DWord),
-	)
+// toHeader puts onto the stack where the packet's outermost IP header is. A packet that is sent knows its network
+// header. One that arrives begins with it: the stack notes it as the network header only behind the tracepoint, and
+// drivers note none, or that of the packet inside a tunnel.
+func (a *assembler) toHeader(way int32) {
+	if way == wayReceived {
+		a.do(asm.LoadMem(asm.R2, asm.R6, a.data, asm.DWord))
+	} else {
+		a.do(
+			asm.LoadMem(asm.R1, asm.R6, a.networkHeader, asm.Half),
+			asm.LoadMem(asm.R2, asm.R6, a.head, asm.DWord),
+			asm.Add.Reg(asm.R2, asm.R1),
+		)
+	}
+	a.do(asm.StoreMem(asm.RFP, onAddress, asm.R2, asm.DWord))
 }
 
 // readPacket copies the packet from the network header on.

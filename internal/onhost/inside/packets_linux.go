@@ -17,7 +17,7 @@ func (g *generator) queued() asm.Instructions {
 	} else {
 		a.underWayOrDue()
 	}
-	a.match(g.flow)
+	a.match(g.flow, waySent)
 	a.do(asm.JEq.Imm(asm.R8, phaseReply, "reply"))
 	if g.side != declared.Server { // a request
 		a.again(g, phaseRequest)
@@ -231,7 +231,7 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 		a.set(stateArrived, 0)
 		a.mark("foreign")
 	}
-	a.match(g.flow)
+	a.match(g.flow, wayReceived)
 	if g.side == declared.Server {
 		a.receivedRequest(g)
 	}

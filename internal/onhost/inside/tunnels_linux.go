@@ -16,7 +16,7 @@ const (
 // stack. A packet without such a header ends the program.
 func (a *assembler) learnTunnel(g *generator, way int32) {
 	named := a.fresh("named")
-	a.toNetworkHeader()
+	a.toHeader(way)
 	a.readPacket()
 	for _, version := range []int{4, 6} {
 		a.networkOf(headerOf(version), named)
