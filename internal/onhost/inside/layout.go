@@ -121,6 +121,8 @@ const (
 	evResent                         // TCP sent it again
 	evThrottled                      // a thread that could run: its control group has no CPU time left; device: it
 	evFoundQ                         // as evQueue, with another buffer: a wire outside of the kernel sent the packet on
+	evBackB                          // as evFoundB: the reply of another machine
+	evBackR                          // as evFoundR, likewise
 )
 
 // What an event of a thread says besides.

@@ -205,9 +205,9 @@ func (g *generator) passed(kind eventType) asm.Instructions {
 	return a.end()
 }
 
-// arrived follows packets that arrive. A packet can be a new one here: behind a wire outside of the kernel, or on the
-// machine that receives.
-func (g *generator) arrived(kind, found eventType) asm.Instructions {
+// arrived follows packets that arrive. A packet can be a new one here: behind a wire outside of the kernel (found), or
+// on the machine that receives; there it comes back, if it is a reply.
+func (g *generator) arrived(kind, found, back eventType) asm.Instructions {
 	a := g.begin(0)
 	if kind == evReceive {
 		a.cpu(g)
@@ -241,7 +241,9 @@ func (g *generator) arrived(kind, found eventType) asm.Instructions {
 		a.do(asm.JNE.Imm(asm.R1, phaseRequest, out), asm.JNE.Imm(asm.R8, phaseReply, out))
 		a.set(statePhase, phaseReply)
 		a.follow()
-		a.do(asm.Ja.Label("found"))
+		a.now()
+		a.record(g, back, true)
+		a.do(asm.Ja.Label("kept"))
 		a.mark("anew")
 	} else {
 		a.do(asm.JNE.Reg(asm.R1, asm.R8, out))

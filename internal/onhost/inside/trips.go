@@ -139,6 +139,9 @@ func (n *namer) follow(s slot) trace {
 		}
 		t.count(last, e)
 		t.add(n.located(way, kind, at, e), e.at-last.at, e)
+		if e.isBack() { // the step is the way there, the time in another machine, and the way back
+			way = declared.Reply
+		}
 		last = e
 		if e.isAtDevice() {
 			at = e
@@ -190,13 +193,17 @@ func (e event) isStep() bool {
 
 func (e event) isAtDevice() bool {
 	switch e.kind {
-	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR, evFoundQ:
+	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR, evFoundQ, evBackB, evBackR:
 		return true
 	}
 	return false
 }
 
-func (e event) isArrival() bool { return e.kind == evReceive || e.kind == evFoundR }
+func (e event) isArrival() bool {
+	return e.kind == evReceive || e.kind == evFoundR || e.kind == evBackR
+}
+
+func (e event) isBack() bool { return e.kind == evBackB || e.kind == evBackR }
 
 // step says what happens from one event to the next. It is empty if e cannot follow.
 func (n *namer) step(last, e event) declared.Kind {
@@ -236,14 +243,18 @@ func (n *namer) step(last, e event) declared.Kind {
 			return declared.Wire
 		}
 	case evFoundB, evFoundR:
-		if last.kind == evXmit || n.side == declared.Client && last.isAtDevice() {
+		if last.kind == evXmit {
+			return declared.Wire
+		}
+	case evBackB, evBackR:
+		if last.isAtDevice() {
 			return declared.Wire
 		}
 	case evBacklog, evReceive:
 		switch {
 		case last.kind == evXmit:
 			return declared.Device
-		case last.kind == evBacklog || last.kind == evFoundB:
+		case last.kind == evBacklog || last.kind == evFoundB || last.kind == evBackB:
 			return declared.Softirq
 		case last.isArrival() && port:
 			return declared.Bridge

@@ -14,12 +14,15 @@ import (
 	declared "nearfar/internal/declare/inside"
 )
 
-// forward sends on what arrives at one device of the namespace by another one, as a program, after what is done to it.
+// forward sends on what arrives at one device of the namespace by another one, as a program, after what is done to it:
+// what becomes nil is not sent. It takes what arrives after it returns.
 func (s *space) forward(from, to string, do func([]byte) []byte, end *atomic.Bool) (ended chan struct{}) {
 	ended = make(chan struct{})
+	begun := make(chan struct{})
 	go s.do(func() {
 		defer close(ended)
 		in, out := s.packets(from), s.packets(to)
+		close(begun)
 		defer func() { _, _ = unix.Close(in), unix.Close(out) }()
 		setPriority(20)
 		frame := make([]byte, 2000)
@@ -28,9 +31,12 @@ func (s *space) forward(from, to string, do func([]byte) []byte, end *atomic.Boo
 			if link, ok := at.(*unix.SockaddrLinklayer); err != nil || !ok || link.Pkttype == unix.PACKET_OUTGOING {
 				continue
 			}
-			_, _ = unix.Write(out, do(frame[:n]))
+			if sent := do(frame[:n]); sent != nil {
+				_, _ = unix.Write(out, sent)
+			}
 		}
 	})
+	<-begun
 	return ended
 }
 
