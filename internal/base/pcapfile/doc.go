@@ -45,6 +45,9 @@ type Interface struct {
 	Snaplen uint32
 	// Resolution is the unit of the time stamps in seconds.
 	Resolution float64
+	// Received is how many packets the interface had for the capture, and Dropped how many of them it has not, for want
+	// of room; both 0 if the file does not say. Counts usually stand behind the packets.
+	Received, Dropped uint64
 	// What a time stamp is: units since 1970 plus offset seconds.
 	units  units
 	offset int64

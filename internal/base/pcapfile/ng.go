@@ -14,6 +14,7 @@ const (
 	blockInterface = 1
 	blockPacket    = 2 // obsolete: what an enhanced packet block is now
 	blockSimple    = 3
+	blockCounts    = 5 // what was counted at an interface
 	blockEnhanced  = 6
 )
 
@@ -27,6 +28,12 @@ const (
 	optionName       = 2
 	optionResolution = 9
 	optionOffset     = 14
+)
+
+// Codes of options of counts, which have numbers of their own.
+const (
+	optionReceived = 4
+	optionDropped  = 5
 )
 
 // A block is the one that is read. left is how many bytes of its body are still to be read.
@@ -51,6 +58,8 @@ func (r *Reader) nextBlock() (Packet, error) {
 			err = r.sectionHeader(b)
 		case blockInterface:
 			err = r.interfaceDescription(b)
+		case blockCounts:
+			err = r.counts(b)
 		case blockPacket, blockEnhanced:
 			p, err = r.enhanced(b)
 			found = true
@@ -176,6 +185,29 @@ func (r *Reader) interfaceDescription(b *block) error {
 	i.Resolution = i.units.seconds()
 	r.interfaces = append(r.interfaces, i)
 	return nil
+}
+
+// counts reads what was counted at an interface. Counts of an interface that was not described say nothing.
+func (r *Reader) counts(b *block) error {
+	var head [12]byte
+	if err := r.body(b, head[:]); err != nil {
+		return err
+	}
+	index := r.order.Uint32(head[:])
+	if uint64(index) >= uint64(len(r.interfaces)) {
+		return nil
+	}
+	i := r.interfaces[index]
+	return r.options(b, func(code uint16, value []byte) error {
+		switch {
+		case len(value) != 8:
+		case code == optionReceived:
+			i.Received = r.order.Uint64(value)
+		case code == optionDropped:
+			i.Dropped = r.order.Uint64(value)
+		}
+		return nil
+	})
 }
 
 // enhanced reads an enhanced packet block, or the obsolete packet block, whose first word is different.

@@ -290,6 +290,45 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// TestCounts: what is counted at an interface is written, and read in both orders of bytes.
+func TestCounts(t *testing.T) {
+	var written bytes.Buffer
+	w, err := NewWriter(&written, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.AddInterface(Interface{Link: Ethernet}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{w.Write(0, 7, 3, []byte("abc"), ""), w.Counts(0, 8, 1<<40, 12)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.Counts(1, 8, 1, 0) == nil || w.Counts(-1, 8, 1, 0) == nil {
+		t.Error("counts of no interface are written")
+	}
+	files := map[string][]byte{"written": written.Bytes()}
+	for _, n := range []ng{{binary.LittleEndian}, {binary.BigEndian}} {
+		files[n.order.String()] = bytes.Join([][]byte{
+			n.section(), n.device(Ethernet), n.packet(0, 7, "abc"),
+			n.block(blockCounts, 9, 0, 0, n.option(optionReceived, uint64(3))), // of no interface
+			n.block(blockCounts, 0, 0, 0, n.option(optionReceived, uint64(1<<40)), n.option(optionDropped, uint64(12)),
+				n.option(optionDropped, "short")),
+		}, nil)
+	}
+	for name, file := range files {
+		var of *Interface
+		_, err := All(name, bytes.NewReader(file), func(p Packet) error {
+			of = p.Interface
+			return nil
+		})
+		if err != nil || of == nil || of.Received != 1<<40 || of.Dropped != 12 {
+			t.Errorf("%s: %+v, %v", name, of, err)
+		}
+	}
+}
+
 // FuzzRead: no file makes the reader fail in another way than by an error, packets are within the limits, and what was
 // read can be written and is then read as the same.
 func FuzzRead(f *testing.F) {

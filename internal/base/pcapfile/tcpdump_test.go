@@ -37,6 +37,11 @@ func TestTcpdump(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range 2 {
+		if err := w.Counts(i, now+2, 5, 4); err != nil {
+			t.Fatal(err)
+		}
+	}
 	dir := t.TempDir()
 	written, again := filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcap")
 	if err := os.WriteFile(written, file.Bytes(), 0o600); err != nil {

@@ -70,6 +70,21 @@ func (w *Writer) Write(index int, nanoseconds int64, length int, data []byte, co
 	return w.finish(appendOption(b, optionComment, comment))
 }
 
+// Counts writes what was counted at an interface until a time: how many packets it had for the capture, and how many of
+// them were dropped for want of room.
+func (w *Writer) Counts(index int, nanoseconds int64, received, dropped uint64) error {
+	if index < 0 || index >= w.interfaces {
+		return fmt.Errorf("there is no interface %d", index)
+	}
+	b := w.begin(blockCounts)
+	b = binary.LittleEndian.AppendUint32(b, uint32(index))
+	b = binary.LittleEndian.AppendUint32(b, uint32(nanoseconds>>32))
+	b = binary.LittleEndian.AppendUint32(b, uint32(nanoseconds))
+	b = appendOption(b, optionReceived, string(binary.LittleEndian.AppendUint64(nil, received)))
+	b = appendOption(b, optionDropped, string(binary.LittleEndian.AppendUint64(nil, dropped)))
+	return w.finish(b)
+}
+
 func (w *Writer) begin(kind uint32) []byte {
 	b := binary.LittleEndian.AppendUint32(w.buffer[:0], kind)
 	return binary.LittleEndian.AppendUint32(b, 0) // the length: see finish
