@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,29 @@ func TestAnExperimentWithoutItsTwinsIsTheOneThatIsNotWatched(t *testing.T) {
 	if !ok || twin.Name != "rr-inside" || !watched.IsTwin("rr-inside") || watched.IsTwin("rr") {
 		t.Errorf("the twin is %+v, %v", twin, ok)
 	}
+	both := watchedFile(t, ", inside: true, capture: true")
+	if diff := cmp.Diff(plain, both.Unwatched()); diff != "" {
+		t.Errorf("with both twins (-plain +unwatched):\n%s", diff)
+	}
+	var names []string
+	for _, w := range both.Workloads {
+		if names = append(names, w.Name); w.Inside && w.Capture {
+			t.Errorf("%s is watched and captured at once", w.Name)
+		}
+	}
+	if want := []string{"rr", "rr-inside", "rr-capture", "crr"}; !slices.Equal(names, want) ||
+		!slices.Equal(both.Arms[1].Set[0].Workloads, want[:3]) {
+		t.Errorf("the workloads are %v, and the arm sets %+v", names, both.Arms[1].Set)
+	}
+	if got, ok := both.CapturedTwin("rr"); !ok || got.Name != "rr-capture" || !both.IsTwin("rr-capture") {
+		t.Errorf("the captured twin is %+v, %v", got, ok)
+	}
+	if got, _ := both.WorkloadIn("tuned", "rr-capture"); got.Wait != experiment.WaitSpin || !got.Capture {
+		t.Errorf("the captured twin of the tuned arm is %+v", got)
+	}
+	if _, ok := watched.CapturedTwin("rr"); ok {
+		t.Error("rr is captured")
+	}
 	if _, ok := watched.Twin("crr"); ok {
 		t.Error("crr has a twin")
 	}
@@ -61,11 +85,13 @@ func TestARecordedTwinIsTheTwinOfAWorkload(t *testing.T) {
 		"not watched":   func(e *experiment.Experiment) { e.Workloads[1].Inside = false },
 		"without whose": func(e *experiment.Experiment) { e.Workloads[1].InsideOf = "" },
 		"another name":  func(e *experiment.Experiment) { e.Workloads[1].Name = "other" },
+		"captured too":  func(e *experiment.Experiment) { e.Workloads[1].Capture = true },
 	} {
 		e := watchedFile(t, ", inside: true")
 		e.Arms = e.Arms[:1] // the other names its workloads
 		change(e)
-		if err := e.Check(); err == nil || !strings.Contains(err.Error(), "is not the watched one of") {
+		if err := e.Check(); err == nil || !strings.Contains(err.Error(), "is not the watched one of") &&
+			!strings.Contains(err.Error(), "is not the captured one of") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -59,6 +59,10 @@ type Workload struct {
 	// same workload once more. InsideOf is the workload whose twin it is.
 	Inside   bool   `json:"inside,omitempty"`
 	InsideOf string `json:"inside_of,omitempty"`
+	// Capture says that packets are captured during the workload (docs/captures.md). Only a captured twin has it: the same
+	// workload once more. CaptureOf is the workload whose twin it is.
+	Capture   bool   `json:"capture,omitempty"`
+	CaptureOf string `json:"capture_of,omitempty"`
 	Socket
 	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
 	// It may be nil.
@@ -189,6 +193,13 @@ func Keys() []Key {
 			About: "Whether the workload is measured once more in each arm with the kernels of its machines watched, " +
 				"which shows the time at every element of the path ({{WhoTakes}}). The second workload has the " +
 				"workload's name and -inside; the figures of the first are not touched. See docs/inside.md.",
+		}),
+		onOff(func(w *Workload) *bool { return &w.Capture }, Key{
+			Name: "capture", fixed: sameRun, taken: inKeys("capture"), check: checkCapture,
+			About: "Whether the workload is measured once more in each arm while its packets are captured at every " +
+				"device of the path, which gives pcapng files for Wireshark and nearfar import ({{WhoTakes}}). The " +
+				"second workload has the workload's name and -capture; the figures of the first are not touched. Not " +
+				"with timestamps. See docs/captures.md.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, Key{
 			Name: "wait", apart: inSockets, Defined: true, check: checkWait,

@@ -310,6 +310,7 @@ func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
 		{"timestamps", "true", slices.Contains(c.Keys, "timestamps"),
 			func(w *experiment.Workload) { w.Timestamps = true }},
 		{"inside", "true", slices.Contains(c.Keys, "inside"), func(w *experiment.Workload) { w.Inside = true }},
+		{"capture", "true", slices.Contains(c.Keys, "capture"), func(w *experiment.Workload) { w.Capture = true }},
 		{"congestion", "reno", slices.Contains(c.Keys, "congestion"),
 			func(w *experiment.Workload) { w.Congestion = "reno" }},
 		{"nodelay", "true", slices.Contains(c.Keys, "nodelay"), func(w *experiment.Workload) { w.NoDelay = &on }},

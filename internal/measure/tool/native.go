@@ -89,8 +89,8 @@ func nativeDoes() []experiment.Capability {
 	bulk.Message, bulk.Beside = stream, true
 	bulk.Numbers = map[string]experiment.Range{"connections": {Min: 1, Max: 128}}
 	return []experiment.Capability{
-		transactions(base(experiment.RR, experiment.TCP, "timestamps", "inside"), all...),
-		transactions(base(experiment.RR, experiment.UDP, "timestamps", "inside"), all...),
+		transactions(base(experiment.RR, experiment.TCP, "timestamps", "inside", "capture"), all...),
+		transactions(base(experiment.RR, experiment.UDP, "timestamps", "inside", "capture"), all...),
 		transactions(base(experiment.CRR, experiment.TCP), experiment.WaitBlock),
 		bulk,
 		load(transactions(base(experiment.Load, experiment.TCP, "arrivals", "steps"), many...)),

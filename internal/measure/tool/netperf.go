@@ -25,9 +25,9 @@ func netperfProgram() program {
 			Name: netperfName,
 			Does: []experiment.Capability{
 				{Mode: experiment.RR, Protocol: experiment.TCP, Request: segments, Response: segments,
-					Duration: wholeSeconds(), Keys: []string{"congestion", "background", "inside"}},
+					Duration: wholeSeconds(), Keys: []string{"congestion", "background", "inside", "capture"}},
 				{Mode: experiment.RR, Protocol: experiment.UDP, Request: datagrams, Response: datagrams,
-					Duration: wholeSeconds(), Keys: []string{"background", "inside"}},
+					Duration: wholeSeconds(), Keys: []string{"background", "inside", "capture"}},
 				{Mode: experiment.CRR, Protocol: experiment.TCP, Request: segments, Response: segments,
 					Duration: wholeSeconds(), Keys: []string{"background"}},
 				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: segments,

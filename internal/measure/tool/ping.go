@@ -27,7 +27,7 @@ func pingProgram() program {
 				Request: experiment.Range{Min: 16, Max: 65507}, DefaultRequest: 56, // bytes; 56 is ping's own default
 				Duration:     experiment.Durations{Min: ms, Max: 24 * time.Hour, Step: ms},
 				Interval:     experiment.Durations{Default: 10 * ms, Min: ms, Max: time.Minute, Step: ms},
-				MaxIntervals: 200_000, Keys: []string{"inside"},
+				MaxIntervals: 200_000, Keys: []string{"inside", "capture"},
 			}},
 			Runs: "`ping -n -c -i -s`; on Windows `ping -n -l -w`", Systems: "Linux, Windows",
 			Versions: "iputils 20221126 run; others read", Prints: "full round trips, in ms",

@@ -32,7 +32,7 @@ func sockperfProgram() program {
 		c := capability(mode, protocol)
 		c.Request, c.Response, c.Reply, c.Keys = size, size, experiment.ReplySame, []string{"background"}
 		if mode == experiment.RR {
-			c.Keys = append(c.Keys, "inside")
+			c.Keys = append(c.Keys, "inside", "capture")
 		}
 		if mode == experiment.Load {
 			c.Rate = rate

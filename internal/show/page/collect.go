@@ -83,7 +83,7 @@ func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
 func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *files) *collector {
 	twins := map[string]bool{}
 	for _, w := range m.Experiment.Workloads {
-		twins[w.Name] = w.Inside
+		twins[w.Name] = m.Experiment.IsTwin(w.Name)
 	}
 	m.Experiment = m.Experiment.Unwatched()
 	c := &collector{
