@@ -185,7 +185,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.migratePoolCommand(),
 		a.lsCommand(),
 		onHosts.Version(),
-		onHosts.Absent(), onHosts.InsideWatch(), onHosts.InsideSpace(),
+		onHosts.Absent(), onHosts.InsideWatch(), onHosts.InsideSpace(), onHosts.CapturePackets(),
 		onHosts.Reach(), onHosts.Confine(), onHosts.ConfineSockets(),
 		onHosts.Resolve(),
 		onHosts.Facts(),

@@ -51,6 +51,8 @@ type Place struct {
 	// Namespace is the number of its file in /proc/PID/ns (its inode).
 	Namespace uint32 `json:"namespace"`
 	Name      string `json:"name"`
+	// File is a path by which a process on the machine's hosts can open it; empty if there is none.
+	File string `json:"file,omitempty"`
 }
 
 // DecodeOptions reads options, and refuses those that Check does not accept.

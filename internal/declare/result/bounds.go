@@ -22,6 +22,9 @@ const (
 	MaxLine = 16 << 20
 )
 
+// maxCaptures is one for each side.
+const maxCaptures = 2
+
 // Check returns an error that names the bound which a record exceeds; nil for none.
 func (t *Trial) Check() error {
 	for _, list := range []struct {
@@ -34,6 +37,14 @@ func (t *Trial) Check() error {
 	} {
 		if list.n > MaxEntries {
 			return fmt.Errorf("%d %s; a trial can have %d", list.n, list.of, MaxEntries)
+		}
+	}
+	if len(t.Captures) > maxCaptures {
+		return fmt.Errorf("%d captures; a trial can have %d", len(t.Captures), maxCaptures)
+	}
+	for _, c := range t.Captures {
+		if err := c.Check(); err != nil {
+			return err
 		}
 	}
 	if n := t.textBytes(); n > MaxTexts {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/packets"
 )
 
 // The definitions of numbers: after normalisation, and as the tool reported them.
@@ -95,6 +96,8 @@ type Trial struct {
 	Histogram string `json:"histogram"`
 	// Inside lists the recordings of what happened inside the path, the client's machine first, if the trial was watched.
 	Inside []string `json:"inside,omitempty"`
+	// Captures are the captures of the trial's packets, the client's machine first, if it is a trial of a captured twin.
+	Captures []packets.Capture `json:"captures,omitempty"`
 	// Raw lists the files with the tools' output, relative to the run directory.
 	Raw []string `json:"raw"`
 	// Set holds the keys that the arm sets differently from the workload.

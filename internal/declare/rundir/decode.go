@@ -112,6 +112,7 @@ func (d *decoder) readers() map[string]func() bool {
 		"metrics":          func() bool { return d.allMetrics(&t.Metrics) },
 		"histogram":        func() bool { return d.text(&t.Histogram) },
 		"inside":           func() bool { return d.list(&t.Inside, true) },
+		"captures":         func() bool { return shared(d, &t.Captures) },
 		"raw":              func() bool { return d.list(&t.Raw, !d.brief) },
 		"set":              func() bool { return d.facts(&t.Set, false) },
 		"treatment":        func() bool { return d.facts(&t.Treatment, false) },

@@ -242,12 +242,18 @@ func (s *initServer) buildArm(p *plan) ([]inside.Place, error) {
 	return a.places(), nil
 }
 
-// places are the arm's namespaces. The name of a long path through one namespace is cut.
+// places are the arm's namespaces. The name of a long path through one namespace is cut. Processes of the lab can open
+// each by the file of this process that holds it.
 func (a *builtArm) places() (all []inside.Place) {
-	const most = 64 // bytes
+	const most = 64                      // bytes
+	own, err := os.Readlink("/proc/self") // the number that /proc has for it
 	for _, ns := range a.namespaces {
 		number := uint32(ns.inode) // #nosec G115 -- the kernel numbers them with 32 bits
-		all = append(all, inside.Place{Namespace: number, Name: ns.name[:min(len(ns.name), most)]})
+		p := inside.Place{Namespace: number, Name: ns.name[:min(len(ns.name), most)]}
+		if err == nil {
+			p.File = fmt.Sprintf("/proc/%s/fd/%d", own, ns.file.Fd())
+		}
+		all = append(all, p)
 	}
 	return all
 }

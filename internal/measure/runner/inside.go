@@ -7,23 +7,17 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"nearfar/internal/base/bounded"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/inside"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/onhost/host"
 )
 
-const (
-	// watchedTrips is how many round trips of a trial are wanted. Enough of them are then the slowest 1 %.
-	watchedTrips = 2000
-	// watchGrace is how long a watcher may take to write down what it saw.
-	watchGrace = 10 * time.Second
-)
+// watchedTrips is how many round trips of a trial are wanted. Enough of them are then the slowest 1 %.
+const watchedTrips = 2000
 
 // watch watches the kernels below a trial: one, or those of both sides. What it cannot see is part of what it gives,
 // and never a failure of the trial.
@@ -48,15 +42,15 @@ func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration
 	}
 	all := &watch{ready: r.limits.Ready}
 	for _, side := range sides {
-		watching := &watcher{side: side, suffix: ".inside.json"}
+		at, own := lookoutOf(hosts, kernels, side)
+		if at.Host != nil {
+			own = at.Host
+		}
+		watching := newWatcher(side, ".inside.json", own)
 		if side == inside.Server {
 			watching.suffix = ".inside.server.json"
 		}
-		at, own := lookoutOf(hosts, kernels, side)
 		watching.problem = at.Problem
-		if watching.host = at.Host; at.Host == nil {
-			watching.host = own
-		}
 		o, err := watchOptions(w, hosts.Endpoints(), side, expected)
 		if err == nil {
 			locate(&o, kernels, at.Host != nil)
@@ -80,7 +74,7 @@ func lookoutOf(hosts host.Hosts, kernels host.Kernels, side string) (at host.Loo
 
 // watchOptions are what a watcher of a side looks for. The error says why there is nothing.
 func watchOptions(w experiment.Workload, pair host.Pair, side string, expected time.Duration) (inside.Options, error) {
-	bind, dial, err := pair.Addresses(w.IP)
+	servers, err := serversOf(w, pair)
 	if err != nil {
 		return inside.Options{}, err
 	}
@@ -88,15 +82,10 @@ func watchOptions(w experiment.Workload, pair host.Pair, side string, expected t
 		Side: side, Protocol: w.Protocol, Port: uint16(pair.Server.Ports().Data), // #nosec G115 -- a port
 		// Some tools run for longer than their window. Trips are spread over all of it.
 		Trips: watchedTrips, Warmup: w.Warmup, Duration: max(w.Duration, expected-w.Warmup),
-		Servers: []netip.Addr{},
+		Servers: servers,
 	}
 	if w.Protocol == experiment.ICMP {
 		o.Port = 0
-	}
-	for _, a := range []netip.Addr{bind, dial} {
-		if a = a.Unmap().WithZone(""); a.IsValid() && !a.IsUnspecified() && !slices.Contains(o.Servers, a) {
-			o.Servers = append(o.Servers, a)
-		}
 	}
 	return o, nil
 }
@@ -128,6 +117,26 @@ func written(o inside.Options) ([]byte, error) {
 	return json.Marshal(o)
 }
 
+// serversOf are the addresses of a workload's server: where it listens, and where the client sends to.
+func serversOf(w experiment.Workload, pair host.Pair) ([]netip.Addr, error) {
+	bind, dial, err := pair.Addresses(w.IP)
+	if err != nil {
+		return nil, err
+	}
+	return distinct(bind, dial), nil
+}
+
+// distinct are those of some addresses that stand for a host, each once.
+func distinct(some ...netip.Addr) []netip.Addr {
+	all := []netip.Addr{}
+	for _, a := range some {
+		if a = a.Unmap().WithZone(""); a.IsValid() && !a.IsUnspecified() && !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 // begin starts the watchers, and returns when all watch or have failed.
 func (w *watch) begin(ctx context.Context) {
 	var starting sync.WaitGroup
@@ -153,82 +162,34 @@ func (w *watch) end() []file {
 
 // watcher is the process that watches one kernel.
 type watcher struct {
+	beside
 	side, suffix string
-	host         host.Host
-	options      []byte
-	out          *bounded.Buffer
-	errs         *watched
-	process      host.Process
-	// problem says why nothing is known; empty for none.
-	problem string
 }
 
-func (w *watcher) begin(ctx context.Context, limit time.Duration) {
-	if w.problem != "" {
-		return
-	}
-	w.out, w.errs = bounded.New(inside.MaxSize), &watched{Buffer: bounded.New(floodKept)}
-	ready := w.errs.when(func(printed []byte) bool {
-		return slices.Contains(strings.Split(string(printed), "\n"), inside.Watching)
-	})
-	process, err := w.host.Start(ctx, host.Cmd{
-		Argv: []string{host.Self, inside.Verb}, Stdin: w.options, Stdout: w.out, Stderr: w.errs,
-	})
-	if err != nil {
-		w.problem = err.Error()
-		return
-	}
-	w.process = process
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = process.Wait() // what it printed says how it ended
-	}()
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	select {
-	case <-ready:
-	case <-ended:
-	case <-limited.Done():
-		w.problem = fmt.Sprintf("the watcher was not ready within %v", limit)
-	}
+// newWatcher makes the watcher of a side.
+func newWatcher(side, suffix string, h host.Host) *watcher {
+	return &watcher{side: side, suffix: suffix, beside: beside{
+		host: h, verb: inside.Verb, name: "watcher", says: inside.Watching, most: inside.MaxSize,
+	}}
 }
 
 // end ends the process, and gives the recording: what it wrote, or one that says why nothing is known.
 func (w *watcher) end() []byte {
-	if w.process != nil {
-		err := errors.Join(w.process.Stop(watchGrace), w.process.Wait())
-		printed, wrong := w.recording()
-		switch {
-		case wrong == nil:
-			return printed
-		case w.problem != "":
-		case err != nil:
-			w.problem = fmt.Sprintf("the watcher failed: %v; %s", err, w.errs.Tail())
-		default:
-			w.problem = fmt.Sprintf("the watcher's recording cannot be read: %v", wrong)
+	printed, problem := w.beside.end(func(printed []byte) error {
+		r, err := inside.Decode(printed)
+		if err == nil && r.Side != w.side {
+			err = fmt.Errorf("it is of the side %s, and not %s", r.Side, w.side)
 		}
+		return err
+	})
+	if problem == "" {
+		return printed
 	}
-	if w.problem == "" {
-		w.problem = "the trial ended before its client was started"
-	}
-	data, err := json.Marshal(inside.Unknown(w.side, errors.New(w.problem)))
+	data, err := json.Marshal(inside.Unknown(w.side, errors.New(problem)))
 	if err != nil {
 		panic(err) // plain data always has a text
 	}
 	return data
-}
-
-// recording is what the process wrote, if that can be read.
-func (w *watcher) recording() ([]byte, error) {
-	if cut := w.out.Cut(); cut != "" {
-		return nil, errors.New(cut)
-	}
-	r, err := inside.Decode(w.out.Bytes())
-	if err == nil && r.Side != w.side {
-		err = fmt.Errorf("it is of the side %s, and not %s", r.Side, w.side)
-	}
-	return w.out.Bytes(), err
 }
 
 // keepInside writes the recordings of a trial into the run directory.

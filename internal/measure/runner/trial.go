@@ -45,6 +45,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	work.after, work.ending = turn.after, turn.ending
 	watch := r.watch(w, slot.Arm, work.plan.Expected)
 	defer watch.end()
+	capture := r.capturing(w, slot, work.plan.Expected)
+	defer capture.end()
 	work.begun = func() error {
 		if err := turn.await(ctx); err != nil {
 			return err
@@ -54,10 +56,11 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 		}
 		begun()
 		watch.begin(ctx)
+		capture.begin(ctx)
 		return nil
 	}
 	runErr := r.limits.execute(ctx, work, behind, hosts)
-	recordings := watch.end()
+	recordings, captures := watch.end(), capture.end()
 	gaveUp := turn.await(ctx)
 	seen := watched()
 	if gaveUp != nil {
@@ -90,7 +93,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	r.observe(&trial, w, hosts, seen)
 	// A record beyond the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
 	trial.Bound()
-	return trial, errors.Join(r.keep(&trial, files, m.Histogram), r.keepInside(&trial, recordings))
+	return trial, errors.Join(r.keep(&trial, files, m.Histogram), r.keepInside(&trial, recordings),
+		r.keepCaptures(&trial, captures))
 }
 
 // lost says why the hosts were lost, from their machines or from the trial's error; nil if they were not.

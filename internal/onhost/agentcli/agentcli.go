@@ -78,7 +78,8 @@ see 'nearfar-agent engine --help'.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &hostverbs.UsageError{Err: err} })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.InsideWatch(), v.InsideSpace(), v.Reach(), v.Confine(),
+	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.InsideWatch(), v.InsideSpace(), v.CapturePackets(), v.Reach(),
+		v.Confine(),
 		v.ConfineSockets(), v.Facts(),
 		v.AgentServe(serve), v.AgentWork(), v.Agent(), v.Resolve(), installCommand(), podCommand())
 	return root

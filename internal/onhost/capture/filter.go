@@ -178,6 +178,19 @@ const (
 // tunnelFilter lets through packets of VXLAN, Geneve, GRE, and IP in IP that have a packet of the trial in them.
 func tunnelFilter(e Ends) []bpf.Instruction {
 	f := newFilter()
+	f.carried("inner")
+	f.label("inner")
+	f.between("inner", e, "accept4", "accept6")
+	f.label("accept4")
+	f.add(bpf.TXA{}, plus(20), bpf.RetA{})
+	f.label("accept6")
+	f.add(bpf.TXA{}, plus(40), bpf.RetA{})
+	return f.end()
+}
+
+// carried moves X to the IP header that a packet of VXLAN, Geneve, GRE, or IP in IP carries, and jumps to the label,
+// which is to follow directly. It rejects all other packets.
+func (f *filter) carried(inner string) {
 	f.add(bpf.LoadConstant{Dst: bpf.RegX})
 	f.version("v4", "v6")
 	f.label("v4")
@@ -189,7 +202,7 @@ func tunnelFilter(e Ends) []bpf.Instruction {
 	f.add(bpf.LoadConstant{Dst: bpf.RegX, Val: 40}, bpf.LoadAbsolute{Off: 6, Size: 1})
 	f.label("protocol")
 	f.when("udp", ProtoUDP)
-	f.when("inner", ProtoIPv4, ProtoIPv6)
+	f.when(inner, ProtoIPv4, ProtoIPv6)
 	f.when("gre", ProtoGRE)
 	f.jump(reject)
 	f.label("udp")
@@ -210,7 +223,7 @@ func tunnelFilter(e Ends) []bpf.Instruction {
 	f.label("kind")
 	f.add(bpf.LoadScratch{Dst: bpf.RegA, N: 0})
 	f.when("ethernet", etherBridging)
-	f.when("inner", etherIPv4, etherIPv6)
+	f.when(inner, etherIPv4, etherIPv6)
 	f.jump(reject)
 	f.label("ethernet")
 	for range 2 {
@@ -225,13 +238,6 @@ func tunnelFilter(e Ends) []bpf.Instruction {
 	f.jump(reject)
 	f.label("packet")
 	f.moveX(14)
-	f.label("inner")
-	f.between("inner", e, "accept4", "accept6")
-	f.label("accept4")
-	f.add(bpf.TXA{}, plus(20), bpf.RetA{})
-	f.label("accept6")
-	f.add(bpf.TXA{}, plus(40), bpf.RetA{})
-	return f.end()
 }
 
 // gre moves X behind the header of GRE, and keeps the type of the next header.

@@ -23,21 +23,30 @@ type Watch struct {
 	rings    []*ring
 }
 
-// The ring of a class holds maxSample packets.
+// The ring of a class.
 const (
 	frameSize  = 320      // bytes: 80 of the kernel's, and headers
 	blockSize  = 64 << 10 // bytes
 	blocks     = 10
-	perBlock   = blockSize / frameSize
-	maxSample  = blocks * perBlock
-	ringBytes  = blocks * blockSize
 	sizeHeader = int(unsafe.Sizeof(unix.Tpacket2Hdr{}))
 )
 
+// A ring is a packet socket with frames that the kernel fills one after the other, each with the beginning of a packet.
 type ring struct {
 	kind   int
 	socket int
 	memory []byte
+	// frame is how many bytes a frame has, blocks how many blocks of frames there are.
+	frame, blocks int
+}
+
+// frames is how many frames there are.
+func (r *ring) frames() int { return r.blocks * (blockSize / r.frame) }
+
+// at is a frame.
+func (r *ring) at(i int) []byte {
+	each := blockSize / r.frame
+	return r.memory[i/each*blockSize+i%each*r.frame:][:r.frame]
 }
 
 // Begin begins to watch a device of the calling thread's network namespace. The caller calls End, on any thread.
@@ -71,15 +80,11 @@ func Begin(o Options) (*Watch, error) {
 
 // newRing opens the socket of a class.
 func newRing(kind int, program []bpf.Instruction, device int, arriving bool) (*ring, error) {
-	// Without a protocol nothing arrives until the socket is bound.
-	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if errors.Is(err, unix.EPERM) {
-		return nil, errors.New("watching a device needs root or CAP_NET_RAW")
-	}
+	r, err := openRing("watching a device")
 	if err != nil {
-		return nil, os.NewSyscallError("packet socket", err)
+		return nil, err
 	}
-	r := &ring{kind: kind, socket: socket}
+	r.kind, r.frame, r.blocks = kind, frameSize, blocks
 	if err := r.prepare(program, device, arriving); err != nil {
 		r.close()
 		return nil, fmt.Errorf("packet socket: %w", err)
@@ -87,6 +92,21 @@ func newRing(kind int, program []bpf.Instruction, device int, arriving bool) (*r
 	return r, nil
 }
 
+// openRing opens a packet socket. what says for what, if that is not allowed.
+func openRing(what string) (*ring, error) {
+	// Without a protocol nothing arrives until the socket is bound.
+	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if errors.Is(err, unix.EPERM) {
+		return nil, errors.New(what + " needs root or CAP_NET_RAW")
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("packet socket", err)
+	}
+	return &ring{socket: socket}, nil
+}
+
+// prepare gives the socket its filter and its frames, and binds it to the device. arriving leaves out packets that
+// leave by the device.
 func (r *ring) prepare(program []bpf.Instruction, device int, arriving bool) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
@@ -113,12 +133,12 @@ func (r *ring) prepare(program []bpf.Instruction, device int, arriving bool) err
 		return fmt.Errorf("the ring: %w", err)
 	}
 	err = unix.SetsockoptTpacketReq(r.socket, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
-		Block_size: blockSize, Block_nr: blocks, Frame_size: frameSize, Frame_nr: maxSample,
+		Block_size: blockSize, Block_nr: uint32(r.blocks), Frame_size: uint32(r.frame), Frame_nr: uint32(r.frames()),
 	})
 	if err != nil {
 		return fmt.Errorf("the ring: %w", err)
 	}
-	r.memory, err = unix.Mmap(r.socket, 0, ringBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	r.memory, err = unix.Mmap(r.socket, 0, r.blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("the ring: %w", err)
 	}
@@ -160,8 +180,8 @@ func (r *ring) read() (class, error) {
 		return c, fmt.Errorf("the packets' number: %w", err)
 	}
 	c.total = uint64(counted.Packets)
-	for i := range maxSample {
-		frame := r.memory[i/perBlock*blockSize+i%perBlock*frameSize:][:frameSize]
+	for i := range r.frames() {
+		frame := r.at(i)
 		header := (*unix.Tpacket2Hdr)(unsafe.Pointer(&frame[0]))
 		if atomic.LoadUint32(&header.Status)&unix.TP_STATUS_USER == 0 {
 			break
