@@ -47,7 +47,7 @@ func TestFullDisk(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // the mount ends with the process
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	said := runUntil(t, cmd, "trial 3/12", func() {
+	said := runUntil(t, cmd, "trial 3/", func() {
 		fill(t, filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "root", disk, "filler"))
 	})
 	if strings.Contains(said, "mount: ") {

@@ -133,7 +133,7 @@ func TestAWatcherFailsNoTrial(t *testing.T) {
 			limits := DefaultLimits()
 			s, k := &scene{client: prints("0.5"), watch: c.watch}, &kept{}
 			if c.ready < limits.Ready {
-				w := &watcher{side: inside.Both, host: fake.New("h", map[string]fake.Program{"nearfar": c.watch})}
+				w := newWatcher(inside.Both, "", fake.New("h", map[string]fake.Program{"nearfar": c.watch}))
 				w.begin(t.Context(), c.ready)
 				problemIn(t, w.end(), c.want)
 				return
