@@ -44,6 +44,7 @@ func readReport(path string, aim *figures.Aim) (answer.Answer, error) {
 	contrast.Pool(&ans, compared, open)
 	recordings := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, inside.MaxSize) }
 	ans.LookInside(dir.Manifest().Experiment, compared, recordings)
+	ans.LookAtCaptures(dir.Manifest().Experiment, compared)
 	return ans, nil
 }
 

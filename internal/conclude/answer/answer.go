@@ -5,6 +5,7 @@ package answer
 import (
 	"encoding/json"
 
+	"nearfar/internal/conclude/answer/captured"
 	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
@@ -31,6 +32,8 @@ type Answer struct {
 	Objectives []Objective `json:"objectives,omitempty"`
 	// Inside is where the time of round trips went, of each workload with a watched twin (docs/inside.md).
 	Inside []inside.Inside `json:"inside,omitempty"`
+	// Captured is what was captured, of each workload with a captured twin (docs/captures.md).
+	Captured []captured.Captured `json:"captured,omitempty"`
 	Compared
 }
 

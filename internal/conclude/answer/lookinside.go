@@ -3,7 +3,6 @@ package answer
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
@@ -72,19 +71,11 @@ func insideWarnings(in inside.Inside) []Warning {
 	}
 	for _, arm := range in.Arms {
 		if len(arm.Problems) > 0 {
-			var texts []string
-			for _, p := range arm.Problems {
-				text := fmt.Sprintf("%s (%d of %d trials)", p.Text, p.Trials, arm.Trials)
-				if p.Side == "client" || p.Side == "server" {
-					text = p.Side + ": " + text
-				}
-				texts = append(texts, text)
-			}
 			what := "nothing was seen inside the path"
 			if len(arm.Machines) > 0 {
 				what = "not all was seen inside the path"
 			}
-			warn("inside-unknown", arm.Arm, "%s: %s", what, strings.Join(texts, "; "))
+			warn("inside-unknown", arm.Arm, "%s: %s", what, problemsText(arm.Problems, arm.Trials))
 		} else if arm.Trials == 0 {
 			warn("inside-unknown", arm.Arm, "nothing was seen inside the path: no watched trial was good")
 		}

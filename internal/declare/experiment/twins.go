@@ -106,7 +106,9 @@ func (e *Experiment) checkTwin(c *Checker, w Workload) {
 func (e *Experiment) Twin(workload string) (Workload, bool) { return e.twin(workload, watching()) }
 
 // CapturedTwin finds the captured twin of a workload.
-func (e *Experiment) CapturedTwin(workload string) (Workload, bool) { return e.twin(workload, capturing()) }
+func (e *Experiment) CapturedTwin(workload string) (Workload, bool) {
+	return e.twin(workload, capturing())
+}
 
 func (e *Experiment) twin(workload string, t Twin) (Workload, bool) {
 	i := slices.IndexFunc(e.Workloads, func(w Workload) bool { return *t.asked(&w) && *t.of(&w) == workload })

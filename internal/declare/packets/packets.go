@@ -43,7 +43,7 @@ const (
 	maxComment = 1000
 	// maxPointName is for the names of a place and a device, and what makes the device's safe to print.
 	maxPointName = 256
-	maxProblem = 1000
+	maxProblem   = 1000
 )
 
 // Options say what a capturer of a machine looks for. It gets them as JSON on its standard input.

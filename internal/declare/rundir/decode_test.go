@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/packets"
 	"nearfar/internal/declare/result"
 )
 
@@ -18,7 +19,10 @@ func wholeTrial() result.Trial {
 		Trial: 7, Block: 2, Arm: "vxlan", Workload: "rr", Deployment: 1, Repeat: 2, Replaces: 3,
 		Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp", MessageBytes: &size,
 		Started: time.Date(2026, 11, 21, 19, 22, 0, 5, time.UTC), DurationSeconds: 2.5e-1, ReportedAs: "rtt",
-		Definition: "rtt", Inside: []string{"raw/7.inside.json"}, Histogram: "raw/7.hdr", Raw: []string{"raw/7.out"},
+		Definition: "rtt", Inside: []string{"raw/7.inside.json"}, Captures: []packets.Capture{
+			{Side: packets.Client, File: "raw/7.client.pcapng", Points: []packets.Point{{Name: "a", Packets: 7, Dropped: 3}}},
+			{Side: packets.Server, Problem: "no right"},
+		}, Histogram: "raw/7.hdr", Raw: []string{"raw/7.out"},
 		Metrics: []result.Metric{
 			{Name: "rtt", Stat: "p50", Unit: "s", Value: 1.5e-05},
 			{Name: "cpu", Unit: "1", Value: 0.25, Scope: "client"},

@@ -245,7 +245,7 @@ func (s *initServer) buildArm(p *plan) ([]inside.Place, error) {
 // places are the arm's namespaces. The name of a long path through one namespace is cut. Processes of the lab can open
 // each by the file of this process that holds it.
 func (a *builtArm) places() (all []inside.Place) {
-	const most = 64                      // bytes
+	const most = 64                       // bytes
 	own, err := os.Readlink("/proc/self") // the number that /proc has for it
 	for _, ns := range a.namespaces {
 		number := uint32(ns.inode) // #nosec G115 -- the kernel numbers them with 32 bits

@@ -126,16 +126,27 @@ func TestPlaces(t *testing.T) {
 	if want := []string{"client", "0-bridge", "1-router", "server"}; !one || !slices.Equal(names, want) {
 		t.Fatalf("the places are %v, %v, want %v", names, one, want)
 	}
-	var out bytes.Buffer
-	p, err := client.Start(t.Context(), host.Cmd{Argv: []string{"readlink", "/proc/self/ns/net"}, Stdout: &out})
-	if err != nil {
-		t.Fatal(err)
+	linked := func(file string) string {
+		var out bytes.Buffer
+		p, err := client.Start(t.Context(), host.Cmd{Argv: []string{"readlink", file}, Stdout: &out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Wait(); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		return strings.TrimSpace(out.String())
 	}
-	if err := p.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := strings.TrimSpace(out.String()), fmt.Sprintf("net:[%d]", places[0].Namespace); got != want {
-		t.Errorf("the client's namespace is %s, want %s", got, want)
+	for i, p := range places {
+		files := []string{p.File} // by which a host opens it
+		if i == 0 {
+			files = append(files, "/proc/self/ns/net")
+		}
+		for _, file := range files {
+			if got, want := linked(file), fmt.Sprintf("net:[%d]", p.Namespace); got != want {
+				t.Errorf("%s of %s is %s, want %s", file, p.Name, got, want)
+			}
+		}
 	}
 }
 

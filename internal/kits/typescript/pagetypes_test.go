@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/conclude/answer/captured"
 	"nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/check"
@@ -52,6 +53,9 @@ func TestTypesOfThePages(t *testing.T) {
 			reflect.TypeFor[page.Element]():     "PathElement",
 			reflect.TypeFor[page.Record]():      "TrialRecord",
 			reflect.TypeFor[serve.Point]():      "HistoryPoint",
+			reflect.TypeFor[captured.Arm]():     "CapturedArm",
+			reflect.TypeFor[captured.Machine](): "CapturedMachine",
+			reflect.TypeFor[captured.Point]():   "CapturedPoint",
 			reflect.TypeFor[inside.Arm]():       "InsideArm",
 			reflect.TypeFor[inside.Machine]():   "InsideMachine",
 			reflect.TypeFor[inside.Element]():   "InsideElement",

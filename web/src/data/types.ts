@@ -65,6 +65,7 @@ export interface Answer {
   earlier_baseline?: Earlier;
   objectives?: Objective[];
   inside?: Inside[];
+  captured?: Captured[];
   sources?: Source[];
   distributions?: Distribution[];
 }
@@ -127,6 +128,35 @@ export interface BrokenRun {
   id: string;
   path: string;
   error: string;
+}
+
+export interface Captured {
+  workload: string;
+  captured: string;
+  quantity: string;
+  arms: CapturedArm[];
+}
+
+export interface CapturedArm {
+  arm: string;
+  trials: number;
+  problems?: InsideProblem[];
+  machines: CapturedMachine[];
+  reported?: InsideMeasure;
+  plain?: InsideMeasure;
+  cost?: InsideMeasure;
+}
+
+export interface CapturedMachine {
+  side: string;
+  files: string[];
+  points: CapturedPoint[];
+}
+
+export interface CapturedPoint {
+  name: string;
+  packets: number;
+  dropped: number;
 }
 
 export interface Check {

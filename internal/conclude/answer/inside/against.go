@@ -37,7 +37,7 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 			}
 		}
 		if one.name != inside.Server { // the client's trip has the server's in it
-			a.Sum = difference(one.values(sumOf(nil)), other.values(sumOf(nil)))
+			a.Sum = Difference(one.values(sumOf(nil)), other.values(sumOf(nil)))
 		}
 		if len(mine)+len(theirs) > 0 {
 			own[true] = plus(own[true], one.values(sumOf(mine)))
@@ -48,8 +48,8 @@ func (in Input) against(name string, arm, base armSeen) (Against, bool) {
 		return a, false
 	}
 	if len(own) > 0 {
-		a.Own = difference(own[true], own[false])
-		a.Corrected = difference(less(own[true], in.eventCosts(base), more), own[false])
+		a.Own = Difference(own[true], own[false])
+		a.Corrected = Difference(less(own[true], in.eventCosts(base), more), own[false])
 	}
 	slices.SortStableFunc(a.Elements, func(x, y Change) int {
 		return cmp.Compare(math.Abs(y.Median), math.Abs(x.Median))
@@ -149,10 +149,10 @@ func changeOf(arm, base side, p pair, kinds []inside.Kind) Change {
 	switch {
 	case p.base < 0:
 		c.Step, c.Only = arm.path[p.arm], OnlyArm
-		m = estimate(step(arm, p.arm))
+		m = Estimate(step(arm, p.arm))
 	case p.arm < 0:
 		c.Step, c.Only = base.path[p.base], OnlyBaseline
-		if m = estimate(step(base, p.base)); m != nil {
+		if m = Estimate(step(base, p.base)); m != nil {
 			m.Median = -m.Median
 			if i := m.Interval; i != nil {
 				m.Interval = &[2]float64{-i[1], -i[0]}
@@ -160,7 +160,7 @@ func changeOf(arm, base side, p pair, kinds []inside.Kind) Change {
 		}
 	default:
 		c.Step = arm.path[p.arm]
-		m = difference(step(arm, p.arm), step(base, p.base))
+		m = Difference(step(arm, p.arm), step(base, p.base))
 	}
 	if m != nil {
 		c.Measure = *m

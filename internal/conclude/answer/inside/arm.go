@@ -18,11 +18,11 @@ func (in Input) arm(name string, s armSeen) Arm {
 	}
 	a.Between = s.between()
 	watched := in.reported(s.trials)
-	a.Reported = estimate(watched)
+	a.Reported = Estimate(watched)
 	a.Ratio = in.ratio(s)
 	unwatched := in.unwatched(name)
-	a.Plain = estimate(unwatched)
-	a.Cost = difference(watched, unwatched)
+	a.Plain = Estimate(unwatched)
+	a.Cost = Difference(watched, unwatched)
 	return a
 }
 
@@ -44,8 +44,8 @@ func (in Input) reported(trials []result.Trial) []stats.Value {
 	return all
 }
 
-// difference is the difference of two sides that ran in the same blocks.
-func difference(a, b []stats.Value) *Measure {
+// Difference is the difference of two sides that ran in the same blocks.
+func Difference(a, b []stats.Value) *Measure {
 	change, _ := stats.EstimatePaired(stats.Pair{Arm: stats.PerBlock(a), Baseline: stats.PerBlock(b)}, 1)
 	return measureOf(change)
 }
@@ -74,7 +74,7 @@ func (in Input) ratio(s armSeen) *Measure {
 			}
 		}
 	}
-	return estimate(all)
+	return Estimate(all)
 }
 
 // between is the time that neither of two machines spent.
@@ -100,7 +100,7 @@ func (s armSeen) between() *Measure {
 			}
 		}
 	}
-	return estimate(all)
+	return Estimate(all)
 }
 
 // awayOf is the step of a client's path in which the request has left the machine and the reply is not yet there: the
@@ -128,7 +128,7 @@ func (s side) machine() Machine {
 		slow = append(slow, t.slow...)
 	}
 	whole := s.values(func(w *way) float64 { return w.whole })
-	m.Trials, m.Sum = len(whole), estimate(whole)
+	m.Trials, m.Sum = len(whole), Estimate(whole)
 	for i, step := range s.path {
 		m.Elements = append(m.Elements, s.element(i, step))
 	}
@@ -150,7 +150,7 @@ func (s side) machine() Machine {
 // element is a step of the path.
 func (s side) element(i int, step inside.Step) Element {
 	e := Element{Step: step}
-	if m := estimate(s.values(func(w *way) float64 { return w.medians[i] })); m != nil {
+	if m := Estimate(s.values(func(w *way) float64 { return w.medians[i] })); m != nil {
 		e.Measure = *m
 	}
 	var tails []float64

@@ -266,7 +266,7 @@ func (s side) values(of func(w *way) float64) []stats.Value {
 	return all
 }
 
-// estimate is the median of values with its interval.
-func estimate(values []stats.Value) *Measure {
+// Estimate is the median of values with its interval.
+func Estimate(values []stats.Value) *Measure {
 	return measureOf(stats.EstimateLevel(stats.Numbers(values), 1))
 }
