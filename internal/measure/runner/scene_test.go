@@ -27,9 +27,11 @@ type scene struct {
 	deadPort, stranger int
 	// overlap says that a trial may begin while the server of the one before ends.
 	overlap bool
-	// watch is the watcher of kernels; nil for none. twoKernels says that the hosts are two machines.
+	// watch is the watcher of kernels, and the capturer; nil for none. twoKernels says that the hosts are two machines,
+	// and space is the file of a namespace on one.
 	watch      fake.Program
 	twoKernels bool
+	space      string
 	// kernels are where the kernels are watched.
 	kernels host.Kernels
 }
@@ -59,6 +61,8 @@ func (s *scene) pair(arm string) host.Hosts {
 		case argv[1] == "absent":
 			fmt.Fprint(stdout, s.absent)
 		case argv[1] == "inside-watch" && s.watch != nil:
+			return s.watch(ctx, argv, in, stdout, stderr)
+		case argv[1] == "capture-packets" && s.watch != nil:
 			return s.watch(ctx, argv, in, stdout, stderr)
 		}
 		return 0
@@ -167,7 +171,7 @@ func (s *scene) Ahead(host.Machines) bool { return s.overlap }
 
 func (s *scene) Kernels() host.Kernels {
 	k := s.kernels
-	k.One, k.Places = !s.twoKernels, []inside.Place{{Namespace: 4026532000, Name: "0-router"}}
+	k.One, k.Places = !s.twoKernels, []inside.Place{{Namespace: 4026532000, Name: "0-router", File: s.space}}
 	return k
 }
 
