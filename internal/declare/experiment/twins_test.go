@@ -121,3 +121,21 @@ func TestAWatchedExperimentIsComparedWithItselfUnwatched(t *testing.T) {
 		}
 	}
 }
+
+func TestACapturedWorkloadIsWatchedToo(t *testing.T) {
+	e := watchedFile(t, ", capture: true")
+	both, err := e.WatchFirst(tool.Declared())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, w := range both.Workloads {
+		names = append(names, w.Name)
+	}
+	if want := []string{"rr", "rr-inside", "rr-capture", "crr"}; !slices.Equal(names, want) {
+		t.Errorf("the workloads are %v, want %v", names, want)
+	}
+	if again, err := both.WatchFirst(tool.Declared()); err != nil || again != both {
+		t.Errorf("it is watched once more: %v", err)
+	}
+}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/captured"
+	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/check"
