@@ -338,7 +338,7 @@ func ofLayer(a Answer, l figures.Layer) ranked {
 		Unproved: l.Unproved,
 	}}
 	f.tested = testOfLayer(l)
-	f.Better = figures.BetterSide(l.Metric, l.Verdict)
+	f.Better = figures.BetterSide(l.Quantity, l.Verdict)
 	f.Relative = relativeTo(a, l)
 	f.strength = strength(f.Relative, nil)
 	if i := l.Interval; i != nil && f.Relative != nil && l.Cost != 0 {

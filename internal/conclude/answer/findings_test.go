@@ -39,7 +39,7 @@ func found(arm, workload string, q figures.Quantity, relative float64) figures.C
 		c.Verdict = figures.Lower
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = figures.BetterSide(c.Metric, c.Verdict)
+	c.Better = figures.BetterSide(c.Quantity, c.Verdict)
 	return c
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/result"
 )
 
 // missing warns of trials that lack a quantity that other trials of their workload have.
@@ -38,7 +37,7 @@ func MissingWarning(q figures.Quantity, lacks []figures.Lack, arm, workload stri
 		parts = append(parts, l.String())
 	}
 	means := "; they count as worse than all others in medians and comparisons, and are in no mean"
-	if _, ok := result.Worst(q.Metric); !ok {
+	if _, ok := q.Worst(); !ok {
 		means = "; they are left out"
 	}
 	why := ""

@@ -59,7 +59,7 @@ func (m *made) with(arm string, w Measured, q figures.Quantity, difference, low,
 		m.figure(m.Baseline, w, q, level)
 	}
 	c.PValue = pOf(c.Verdict)
-	c.Better = figures.BetterSide(c.Metric, c.Verdict)
+	c.Better = figures.BetterSide(c.Quantity, c.Verdict)
 	m.Comparisons = append(m.Comparisons, c)
 	return m
 }

@@ -39,7 +39,7 @@ func openSQLite(ctx context.Context, path string) (*store, error) {
 
 // indexVersion must be raised whenever the tables or the figures of a run change. An index of another version is made
 // again.
-const indexVersion = 2
+const indexVersion = 3
 
 // prepare refuses an index of another version, and makes the tables of a new one.
 func (s *store) prepare(ctx context.Context) error {

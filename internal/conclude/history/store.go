@@ -35,6 +35,7 @@ create table nearfar_figures (
   stat text not null,
   scope text not null,
   unit text not null,
+  better_if text not null,
   definition text not null,
   tool text not null,
   mode text not null,
@@ -120,10 +121,10 @@ stamp, trials, failed) values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 			low, high = f.interval[0], f.interval[1]
 		}
 		q := f.quantity
-		rows = append(rows, []any{id, f.workload, f.arm, q.Metric, q.Stat, q.Scope, q.Unit, f.definition,
+		rows = append(rows, []any{id, f.workload, f.arm, q.Metric, q.Stat, q.Scope, q.Unit, q.BetterIf, f.definition,
 			f.tool, f.mode, f.protocol, f.load, bytes, f.rank, f.median, low, high, f.trials})
 	}
-	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, definition,
+	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, better_if, definition,
 tool, mode, protocol, offered, message_bytes, headline, median, low, high, trials) values `, rows)
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ const maxRows = 200_000
 func (s *store) figures(ctx context.Context, q Query) ([]row, error) {
 	where, values := q.where()
 	rows, err := s.db.QueryContext(ctx, `select r.id, r.machine, r.experiment, r.name, r.state, r.started_microseconds,
-f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.definition, f.tool, f.mode, f.protocol, f.offered,
+f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.better_if, f.definition, f.tool, f.mode, f.protocol, f.offered,
 f.message_bytes, f.headline, f.median, f.low, f.high, f.trials
 from nearfar_figures f join nearfar_runs r on r.id = f.run_id
 where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(" limit %d", maxRows+1), values...)
@@ -234,7 +235,7 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 		var low, high *float64
 		m := &r.meaning
 		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started,
-			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.Definition, &m.Tool, &m.Mode, &m.Protocol,
+			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.BetterIf, &m.Definition, &m.Tool, &m.Mode, &m.Protocol,
 			&m.Offered,
 			&bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
 			return err
@@ -261,8 +262,8 @@ func (s *store) countSeries(ctx context.Context, runs int) (n int, err error) {
 	where, values := Query{}.where()
 	err = s.db.QueryRowContext(ctx, `select count(*) from (select 1 as one
 from nearfar_figures f join nearfar_runs r on r.id = f.run_id
-where `+where+` group by r.machine, r.experiment, f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.definition,
-f.tool, f.mode, f.protocol, f.offered, f.message_bytes having count(*) >= `+fmt.Sprint(runs)+`) as long`,
+where `+where+` group by r.machine, r.experiment, f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.better_if,
+f.definition, f.tool, f.mode, f.protocol, f.offered, f.message_bytes having count(*) >= `+fmt.Sprint(runs)+`) as long`,
 		values...).Scan(&n)
 	return n, err
 }

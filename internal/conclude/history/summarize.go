@@ -167,7 +167,7 @@ func figuresOf(workload string, trials []result.Trial, deployed bool) []figure {
 	for _, t := range good {
 		c := cellOf(t)
 		for _, m := range t.Metrics {
-			k := key{c, figures.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
+			k := key{c, figures.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope, BetterIf: m.BetterIf}}
 			if isPart(m.Scope) || seen[k] {
 				continue
 			}
@@ -226,6 +226,7 @@ func (c cell) figure(workload string, q figures.Quantity) figure {
 		protocol: c.protocol, load: c.load, bytes: c.bytes,
 		quantity: figures.Quantity{
 			Metric: text(q.Metric), Stat: text(q.Stat), Unit: text(q.Unit), Scope: text(q.Scope),
+			BetterIf: text(q.BetterIf),
 		},
 	}
 }

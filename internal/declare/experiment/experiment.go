@@ -117,6 +117,8 @@ const (
 	Load = "load"
 	// Messages sends small messages one way and counts what arrives.
 	Messages = "messages"
+	// CommandMode runs a program of the experiment's own (Command).
+	CommandMode = "command"
 )
 
 // The protocols.
@@ -124,6 +126,8 @@ const (
 	TCP  = "tcp"
 	UDP  = "udp"
 	ICMP = "icmp"
+	// AnyProtocol is whatever a program of the experiment's own speaks.
+	AnyProtocol = "any"
 )
 
 // The versions of IP.

@@ -62,22 +62,50 @@ const (
 	PerSecond     = "1/s"
 	BitsPerSecond = "bit/s"
 	SecondsPerBit = "s/bit"
+	Bytes         = "B"
 	One           = "1"
 )
 
 // Metric is one value of a trial.
 type Metric struct {
-	// Name is one of the canonical names above.
+	// Name is one of the canonical names above, or one that an experiment gave a figure of its own (IsOwnName).
 	Name string `json:"name"`
 	// Stat is the statistic of the observations; empty for counts and rates.
 	Stat string `json:"stat"`
-	// Unit is a base unit: s, 1/s, bit/s, s/bit or 1.
+	// Unit is a base unit: s, 1/s, bit/s, s/bit, B or 1.
 	Unit string `json:"unit"`
 	// Value is the value in Unit.
 	Value float64 `json:"value"`
 	// Scope is the part of the trial that the value belongs to: "client", "server", "sender", "receiver", "stream 5",
 	// "thread 0", "background", "background upload". Empty for the trial as a whole.
 	Scope string `json:"scope,omitempty"`
+	// BetterIf says which values of an own name are better, BetterLower or BetterHigher. It is empty for canonical names,
+	// whose direction is known.
+	BetterIf string `json:"better_if,omitempty"`
+}
+
+// The values of BetterIf.
+const (
+	BetterLower  = "lower"
+	BetterHigher = "higher"
+)
+
+// maxOwnName is the length of the longest name of an own figure.
+const maxOwnName = 40
+
+// IsOwnName says whether an experiment can give a figure of its own this name: lower-case letters, digits and _, of
+// which the first is a letter. Canonical names are taken.
+func IsOwnName(name string) bool {
+	if _, canonical := UnitOf(name); canonical || name == "" || len(name) > maxOwnName {
+		return false
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z'
+		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return true
 }
 
 // Direction is the better direction of a metric.
@@ -107,8 +135,14 @@ func UnitOf(name string) (string, bool) {
 	return "", false
 }
 
-// Better is the better direction of the metric with the given name.
-func Better(name string) Direction {
+// Better is the better direction of the metric with the given name. betterIf is the metric's BetterIf.
+func Better(name, betterIf string) Direction {
+	switch betterIf {
+	case BetterLower:
+		return LowerIsBetter
+	case BetterHigher:
+		return HigherIsBetter
+	}
 	switch name {
 	case Sent, Received, OfferedRate:
 		return Neither
@@ -120,8 +154,8 @@ func Better(name string) Direction {
 
 // Worst is the value that ranks a trial without the metric behind all others: +Inf if lower is better, -Inf if higher
 // is better. It is false for a metric that has no better side.
-func Worst(name string) (float64, bool) {
-	switch Better(name) {
+func Worst(name, betterIf string) (float64, bool) {
+	switch Better(name, betterIf) {
 	case LowerIsBetter:
 		return math.Inf(1), true
 	case HigherIsBetter:

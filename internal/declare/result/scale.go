@@ -34,6 +34,8 @@ func ScaleOf(unit string, values ...float64) Scale {
 		steps = []Scale{{1e-12, "ms/Gbit"}, {1e-9, "s/Gbit"}}
 	case PerSecond:
 		steps = []Scale{{1, "/s"}}
+	case Bytes:
+		steps = []Scale{{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}}
 	case One:
 		steps = []Scale{{1, ""}}
 	}

@@ -321,7 +321,7 @@ func (d *decoder) allMetrics(into *[]result.Metric) bool {
 	if !d.array(func() bool {
 		d.metrics = append(d.metrics, result.Metric{})
 		m := &d.metrics[len(d.metrics)-1]
-		var seen [5]bool
+		var seen [6]bool
 		return d.object(func(key []byte) bool {
 			k := slices.Index(metricKeys(), string(key))
 			if k < 0 || seen[k] {
@@ -337,6 +337,8 @@ func (d *decoder) allMetrics(into *[]result.Metric) bool {
 				return d.text(&m.Unit)
 			case 3:
 				return d.text(&m.Scope)
+			case 5:
+				return d.text(&m.BetterIf)
 			}
 			return d.number(&m.Value)
 		})
@@ -348,7 +350,7 @@ func (d *decoder) allMetrics(into *[]result.Metric) bool {
 }
 
 // metricKeys are the keys of a metric.
-func metricKeys() []string { return []string{"name", "stat", "unit", "scope", "value"} }
+func metricKeys() []string { return []string{"name", "stat", "unit", "scope", "value", "better_if"} }
 
 // list reads a list of texts. If it is not to be kept, it is only checked.
 func (d *decoder) list(into *[]string, keep bool) bool {

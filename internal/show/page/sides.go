@@ -77,7 +77,7 @@ func quantitiesOf(a answer.Answer, index func(workload string) (int, bool)) []Qu
 			continue
 		}
 		q := Quantity{Workload: w, Quantity: f.Quantity}
-		switch result.Better(f.Metric) {
+		switch f.Direction() {
 		case result.LowerIsBetter:
 			q.Better = "lower"
 		case result.HigherIsBetter:

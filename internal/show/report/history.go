@@ -127,7 +127,7 @@ func levelText(l history.Level, s result.Scale) string {
 
 func changeColor(series history.Series, c history.Change) string {
 	up := c.After.Median > c.Before.Median
-	switch result.Better(series.Metric) {
+	switch series.Direction() {
 	case result.LowerIsBetter:
 		if up {
 			return worse

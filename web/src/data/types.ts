@@ -9,6 +9,7 @@ export interface Additivity {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   p_value: number;
   additive: boolean;
   blocks: number;
@@ -117,6 +118,7 @@ export type BaseUnit =
   | "1/s"
   | "bit/s"
   | "s/bit"
+  | "B"
   | "1";
 
 export type BoundKind =
@@ -168,6 +170,7 @@ export interface Check {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   kind: BoundKind;
   fails_above: boolean;
   bound: number;
@@ -199,6 +202,7 @@ export interface Choice {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   arms: string[];
 }
 
@@ -217,6 +221,7 @@ export interface Comparison {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   otherwise?: string[];
   same?: boolean;
   difference: number | null;
@@ -394,6 +399,7 @@ export interface EarlierFigure {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   pairs: number;
   level: number;
   sd_overall: number | null;
@@ -446,6 +452,7 @@ export interface FailureComparison {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   failed: [number, number];
   attempts: [number, number];
   difference: number | null;
@@ -468,6 +475,7 @@ export interface FailureShare {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   failed: number;
   attempts: number;
   share: number;
@@ -488,6 +496,7 @@ export interface Figure {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   median: number;
   interval: Interval;
   trials: number;
@@ -513,6 +522,7 @@ export interface Finding {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   difference: number | null;
   interval: Interval;
   unbounded?: string;
@@ -552,6 +562,7 @@ export interface Floor {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   duration_seconds: number;
   short_duration_seconds: number | null;
   level: number;
@@ -750,6 +761,7 @@ export interface Layer {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   cost: number;
   interval: Interval;
   widened?: boolean;
@@ -844,6 +856,7 @@ export interface Objective {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   kind: BoundKind;
   fails_above: boolean;
   bound: number;
@@ -943,6 +956,7 @@ export interface Quantity {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
 }
 
 export interface Recommended {
@@ -972,6 +986,7 @@ export interface Residual {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   arm: string;
   whole: number;
   parts: number;
@@ -1012,6 +1027,7 @@ export interface RunQuantity {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   better: string;
   compared: boolean;
 }
@@ -1022,6 +1038,7 @@ export interface SelfDiffers {
   stat: string;
   unit: string;
   scope?: string;
+  better_if?: string;
   difference: number;
   p_value: number;
 }

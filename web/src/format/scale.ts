@@ -19,6 +19,9 @@ const steps: Record<BaseUnit, Unit[]> = {
   ],
   "s/bit": [{ factor: 1e-12, name: "ms/Gbit" }, { factor: 1e-9, name: "s/Gbit" }],
   "1/s": [{ factor: 1, name: "/s" }],
+  B: [
+    { factor: 1, name: "B" }, { factor: 1e3, name: "kB" }, { factor: 1e6, name: "MB" }, { factor: 1e9, name: "GB" },
+  ],
   "1": [{ factor: 1, name: "" }],
 };
 

@@ -221,7 +221,7 @@ func (c *Comparison) fill(o stats.Outcome) {
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), o.Widened
 	c.PValue, c.Detectable = PointerOf(o.PValue), PointerOf(o.Detectable)
 	c.Verdict, c.Reason = string(o.Verdict), o.Reason
-	c.Better = BetterSide(c.Metric, c.Verdict)
+	c.Better = BetterSide(c.Quantity, c.Verdict)
 }
 
 // mostMore is how many times as much as was measured a number of further blocks, trials, runs or deployments may be. A
@@ -238,8 +238,8 @@ func within(more, measured int) *int {
 }
 
 // BetterSide is "arm" or "baseline" if the two differ and the metric has a better side.
-func BetterSide(metric, verdict string) string {
-	better := result.Better(metric)
+func BetterSide(q Quantity, verdict string) string {
+	better := q.Direction()
 	switch {
 	case verdict == Higher && better == result.HigherIsBetter, verdict == Lower && better == result.LowerIsBetter:
 		return "arm"

@@ -185,6 +185,6 @@ func FillFailures(entries []FailureComparison, table []stats.Failures) {
 		c.Failed, c.Attempts = [2]int{s.Arm.Failed, s.Baseline.Failed}, [2]int{s.Arm.Of, s.Baseline.Of}
 		c.Difference, c.Interval, c.Widened = PointerOf(s.Difference), IntervalOf(s.Interval), s.Widened
 		c.PValue, c.Verdict = PointerOf(s.PValue), string(s.Verdict)
-		c.Better = BetterSide(c.Metric, c.Verdict)
+		c.Better = BetterSide(c.Quantity, c.Verdict)
 	}
 }

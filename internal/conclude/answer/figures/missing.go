@@ -207,7 +207,7 @@ func (r Ranking) each(attempts []result.Trial) (values []stats.Value, missing, f
 			missing++
 		}
 		if t.Error != "" || !ok {
-			if v, ok = result.Worst(r.Metric); !ok {
+			if v, ok = r.Worst(); !ok {
 				continue
 			}
 		}
@@ -222,7 +222,7 @@ func (r Ranking) counts(t *result.Trial, attempts []result.Trial) bool {
 	if t.Error == "" {
 		return r.ways[wayOf(t)]
 	}
-	if _, ok := result.Worst(r.Metric); !ok || len(r.ways) == 0 {
+	if _, ok := r.Worst(); !ok || len(r.ways) == 0 {
 		return false
 	}
 	good := slices.IndexFunc(attempts, func(t result.Trial) bool { return t.Error == "" })

@@ -15,7 +15,15 @@ type Quantity struct {
 	Unit   string `json:"unit"`
 	// Scope is the part of the trial, such as "background"; empty for the whole trial.
 	Scope string `json:"scope,omitempty"`
+	// BetterIf is the metric's (result.Metric).
+	BetterIf string `json:"better_if,omitempty"`
 }
+
+// Direction is the better direction of the quantity.
+func (q Quantity) Direction() result.Direction { return result.Better(q.Metric, q.BetterIf) }
+
+// Worst is the value that ranks a trial without the quantity behind all others; false if none is.
+func (q Quantity) Worst() (float64, bool) { return result.Worst(q.Metric, q.BetterIf) }
 
 // Of finds the quantity's value in a trial.
 func (q Quantity) Of(t result.Trial) (float64, bool) { return t.ScopedValue(q.Metric, q.Stat, q.Scope) }
@@ -71,6 +79,8 @@ func Quantities(trials []result.Trial) []Quantity {
 	}
 	var all, lost []Quantity
 	switch {
+	case trials[0].Mode == experiment.CommandMode:
+		return Present(trials, own(trials))
 	case trials[0].Mode == experiment.Messages:
 		return Present(trials, []Quantity{rate(result.MessageRate)})
 	case trials[0].Definition == result.DefinitionResponseTime:
@@ -97,6 +107,35 @@ func Quantities(trials []result.Trial) []Quantity {
 		rate(result.MessageRate),
 	})
 
+}
+
+// own lists the figures of a program of the experiment's own: those that have one value a trial, and of observations
+// the median and the slowest, or the mean if there are too few for a median.
+func own(trials []result.Trial) (all []Quantity) {
+	known := map[Quantity]bool{}
+	var means []Quantity
+	for i := range trials {
+		for _, m := range trials[i].Metrics {
+			q := Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, BetterIf: m.BetterIf}
+			if m.Scope != "" || known[q] || !result.IsOwnName(m.Name) {
+				continue
+			}
+			known[q] = true
+			switch m.Stat {
+			case "", result.P50, result.P99:
+				all = append(all, q)
+			case result.Mean:
+				means = append(means, q)
+			}
+		}
+	}
+	for _, mean := range means {
+		median := mean
+		if median.Stat = result.P50; !known[median] {
+			all = append(all, mean)
+		}
+	}
+	return all
 }
 
 // Beside lists further numbers that are reported but not compared, because the others cannot be judged without them.
