@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +14,10 @@ func (w Workload) bounds(c *Checker) {
 	}
 	if max(len(w.Placement.Client), len(w.Placement.Server)) > maxCPU+1 {
 		c.wrong(AtValue("placement"), "name each CPU once", "a side names more than %d CPUs", maxCPU+1)
+	}
+	if p := w.Command; p != nil {
+		c.Most(AtValue("metrics"), "figures", len(p.Metrics), MaxCommandMetrics)
+		c.Most(AtValue("client"), "words", max(len(p.Client), len(p.Server), len(p.Ready.Command)), MaxWords)
 	}
 	if b := w.Background; b != nil {
 		if b.Background != nil {
@@ -81,7 +86,7 @@ func (t Tools) Capability(c *Checker, w Workload) (ToolCapability, bool) {
 	known := true
 	for _, one := range []struct{ key, is string }{{"tool", w.Tool}, {"mode", w.Mode}, {"protocol", w.Protocol}} {
 		if one.is != "" || c.text == nil || c.given(one.key) {
-			known = c.word(AtValue(one.key), one.key, one.is, t.WordsOf(one.key)) && known
+			known = t.knows(c, one.key, one.is) && known
 		}
 	}
 	if !known || w.Tool == "" || !c.sound("tool", "mode", "protocol") {
@@ -99,6 +104,20 @@ func (t Tools) Capability(c *Checker, w Workload) (ToolCapability, bool) {
 		c.wrong(AtValue(at), t.whatToolCan(w.Tool), "%s cannot do %s", w.Tool, asked)
 	}
 	return can, ok
+}
+
+// knows checks a tool, a mode or a protocol. A program that is none of the tools can be run too.
+func (t Tools) knows(c *Checker, key, is string) bool {
+	known := t.WordsOf(key)
+	if key != "tool" || slices.Contains(known, is) || Nearest(is, known) != "" {
+		return c.word(AtValue(key), key, is, known)
+	}
+	hint := Suggest(is, known)
+	if slices.Contains(known, CommandMode) {
+		hint += "; tool: command runs any program (docs/command.md)"
+	}
+	c.wrong(AtValue(key), hint, "unknown tool %s", quote(is))
+	return false
 }
 
 // WordsOf are the known tools, modes and protocols.
@@ -216,10 +235,10 @@ func checkIP(c *Checker, can ToolCapability, w Workload) {
 	}
 }
 
-// ofIPv6 lists the tools that support IPv6.
+// ofIPv6 lists the measuring programs that support IPv6.
 func (t Tools) ofIPv6() []string {
 	return t.Distinct(func(c ToolCapability) string {
-		if c.OnlyIPv4 != "" {
+		if c.OnlyIPv4 != "" || c.Mode == CommandMode {
 			return ""
 		}
 		return c.Tool

@@ -22,6 +22,10 @@ func KeysOf(mapping string) []string {
 		return []string{"client", "server"}
 	case "step":
 		return []string{"rate", "for"}
+	case "ready":
+		return []string{"tcp", "udp", "command"}
+	case "metric":
+		return []string{"json", "regex", "exit_time", "lines", "hdr", "unit", "better"}
 	case "host":
 		return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "nat", "silence",
 			"tools")

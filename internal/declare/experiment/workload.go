@@ -63,6 +63,8 @@ type Workload struct {
 	// workload once more. CaptureOf is the workload whose twin it is.
 	Capture   bool   `json:"capture,omitempty"`
 	CaptureOf string `json:"capture_of,omitempty"`
+	// Command is the program of the experiment's own (command); nil for other tools.
+	Command *Command `json:"command,omitempty"`
 	Socket
 	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
 	// It may be nil.
@@ -169,9 +171,9 @@ func Keys() []Key {
 		}),
 		number(func(w *Workload) *int { return &w.Iterations }, 0, Key{
 			Name: "iterations", fixed: sameEnd,
-			About: "A trial ends after so many round trips ({{WhoTakes}}); duration is then the longest that " +
-				"it should take, and a trial that takes much longer fails. Default: a trial ends after " +
-				"its duration.",
+			About: "A trial ends after so many round trips, or what the program counts ({{WhoTakes}}); duration is " +
+				"then the longest that it should take, and a trial that takes much longer fails. Default: a " +
+				"trial ends after its duration.",
 		}),
 		words(func(w *Workload) *string { return &w.Direction }, directionWords(), Key{
 			Name: "direction", Beside: true, Defined: true,
@@ -240,6 +242,10 @@ func Keys() []Key {
 			About: "The size that the kernel is asked for as each socket's receive buffer, SO_RCVBUF, 1024B " +
 				"to 1GiB ({{WhoTakes}}). Default: the kernel's own.",
 		}),
+		commandKey(Key{Name: "client", check: checkClient}, func(c Command) any { return c.Client }),
+		commandKey(Key{Name: "server", check: checkServer}, func(c Command) any { return c.Server }),
+		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready }),
+		commandKey(Key{Name: "metrics", check: checkMetrics}, func(c Command) any { return c.Metrics }),
 		{
 			Name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },

@@ -332,6 +332,9 @@ func readWorkload(tool string, c experiment.Capability, lines map[string]string)
 	if c.Mode == experiment.Load {
 		all["rate"] = "10/s"
 	}
+	if c.Mode == experiment.CommandMode {
+		all["client"], all["iterations"], all["metrics"] = "[x, '{iterations}']", "1", "{took: exit-time}"
+	}
 	for key, value := range lines {
 		if all[key] = value; value == "" {
 			delete(all, key)

@@ -195,7 +195,7 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.Lookup("telnet"); ok {
 		t.Error("telnet measures nothing")
 	}
-	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte" {
+	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte command" {
 		t.Errorf("names %s", got)
 	}
 }

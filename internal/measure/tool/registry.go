@@ -25,7 +25,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
-		latteProgram(), nativeProgram(),
+		latteProgram(), commandProgram(), nativeProgram(),
 	}
 }
 

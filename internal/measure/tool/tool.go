@@ -50,6 +50,9 @@ type Plan struct {
 	Server *Command
 	// Ready says how to know that the server is ready. It is used only if Server is not nil.
 	Ready Ready
+	// ReadyCommand is a program on the server's host that ends with 0 when the server is ready, instead of Ready; nil
+	// for none.
+	ReadyCommand []string
 	// Sockets are the sockets of the server's host to which the client's host connects or sends.
 	Sockets []host.Socket
 	// ServerEnds is how long the server may take to end by itself after the client, with what it prints then. 0: it is
@@ -154,6 +157,8 @@ type Output struct {
 	ServerStdout, ServerStderr []byte
 	// ExitCode is the client's; 0 for an output recorded elsewhere.
 	ExitCode int
+	// Ran is how long the client ran, by the clock of its host; 0 if that is not known.
+	Ran time.Duration
 }
 
 // Probe says how to find out whether a tool is on a host, and in which version.

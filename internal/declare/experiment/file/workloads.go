@@ -59,6 +59,7 @@ func (r *reader) workload(f fields, common *experiment.Placement) experiment.Wor
 	w.IP = r.ip(f)
 	r.offered(&w, f, can)
 	r.window(&w, f)
+	r.command(&w, f, can)
 	w.Background = r.background(w, f, common)
 	w.Placement = r.placed(w, f, common)
 	r.check(f, func(c *experiment.Checker) { w.CheckRead(c, can, r.tools) })
@@ -184,9 +185,11 @@ func (r *reader) placed(w experiment.Workload, f fields, common *experiment.Plac
 
 // defaultPlacement is shared if one request at a time is under way, and split for bulk data and if both sides use a CPU
 // all the time. It is split for all workloads if an arm has hosts: different machines share no CPU, and a workload has
-// the same placement in all arms.
+// the same placement in all arms. Programs of the experiment's own have as many threads as they like, and are free.
 func (r *reader) defaultPlacement(w experiment.Workload) experiment.Placement {
 	switch {
+	case w.Mode == experiment.CommandMode:
+		return experiment.Placement{Kind: experiment.PlacementFree}
 	case r.known.used, w.Mode == experiment.Stream, w.Mode == experiment.Messages, w.Mode == experiment.Load,
 		w.Wait == experiment.WaitSpin:
 		return experiment.Placement{Kind: experiment.PlacementSplit}

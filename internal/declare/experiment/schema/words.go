@@ -31,6 +31,8 @@ func (t toolWords) at(place string) (text string, known bool) {
 	say, known := map[string]func() string{
 		"Background":       beside.String,
 		"BitRates":         t.BitRates,
+		"BetterWords":      func() string { return inJSON(experiment.BetterWords()) },
+		"CommandUnits":     func() string { return inJSON(experiment.CommandUnits()) },
 		"Besides":          func() string { return listed(inBackgrounds, defined) },
 		"ConnectionLimits": t.ConnectionLimits,
 		"DefaultMessages":  t.DefaultMessages,
