@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"nearfar/internal/base/bounded"
@@ -108,7 +109,9 @@ func (l Limits) serve(ctx context.Context, j job, h host.Host) (
 		return nil, func(bool) error { return nil }, nil
 	}
 	cmd := command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr)
-	cmd.Serves = host.Socket{Protocol: j.plan.Ready.Protocol, Port: j.plan.Ready.Port}
+	if j.plan.ReadyCommand == nil {
+		cmd.Serves = host.Socket{Protocol: j.plan.Ready.Protocol, Port: j.plan.Ready.Port}
+	}
 	cmd.After = j.after
 	if server, err = h.Start(ctx, cmd); err != nil {
 		return nil, nil, err
@@ -155,6 +158,7 @@ func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, end
 	}
 	err = client.Wait()
 	started, ended = client.Times()
+	j.out.ran = max(0, ended.Sub(started))
 	if err == nil {
 		return started, ended, nil
 	}
@@ -177,7 +181,14 @@ func command(c tool.Command, cpus []int, stdout, stderr *bounded.Buffer) host.Cm
 func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
 	limited, cancel := context.WithTimeout(ctx, l.Ready)
 	defer cancel()
-	err := server.Serves(limited, plan.Ready.Protocol, plan.Ready.Port)
+	what := fmt.Sprintf("serve %s port %d", plan.Ready.Protocol, plan.Ready.Port)
+	err := error(nil)
+	if plan.ReadyCommand == nil {
+		err = server.Serves(limited, plan.Ready.Protocol, plan.Ready.Port)
+	} else {
+		what = "get ready (" + strings.Join(plan.ReadyCommand, " ") + ")"
+		err = awaitCommand(limited, h, plan.ReadyCommand, server)
+	}
 	if err == nil || errors.Is(err, host.ErrLost) || ctx.Err() != nil {
 		return err
 	}
@@ -192,8 +203,7 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 			failed.Err = fmt.Errorf("the server ended before it served: %w", err)
 		}
 	case limited.Err() != nil:
-		failed.Err = fmt.Errorf("the server did not serve %s port %d within %v", plan.Ready.Protocol, plan.Ready.Port,
-			l.Ready)
+		failed.Err = fmt.Errorf("the server did not %s within %v", what, l.Ready)
 	default:
 		failed.Err = err
 	}
@@ -204,20 +214,69 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 	return failed
 }
 
+// askAgain is how long after a program said that a server is not ready it is asked again.
+const askAgain = 100 * time.Millisecond
+
+// awaitCommand runs a command on the server's host until it ends with 0. The error wraps host.ErrEnded if the server
+// ended before.
+func awaitCommand(ctx context.Context, h host.Host, argv []string, server host.Process) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		_ = server.Wait() // however it ended, it serves nobody
+		cancel(host.ErrEnded)
+	}()
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		p, err := h.Start(ctx, host.Cmd{Argv: argv})
+		if err == nil {
+			err = p.Wait()
+		}
+		_, no := errors.AsType[*host.ExitError](err)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !no:
+			return err // it cannot be asked
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // outputs is what the client and the server of one trial print.
-type outputs struct{ stdout, stderr, serverStdout, serverStderr *bounded.Buffer }
+type outputs struct {
+	stdout, stderr, serverStdout, serverStderr *bounded.Buffer
+	// ran is how long the client ran, by the clock of its host.
+	ran time.Duration
+}
 
 func newOutputs() *outputs {
 	return &outputs{
-		bounded.New(outputLimit), bounded.New(outputLimit), bounded.New(outputLimit), bounded.New(outputLimit),
+		stdout: bounded.New(outputLimit), stderr: bounded.New(outputLimit),
+		serverStdout: bounded.New(outputLimit), serverStderr: bounded.New(outputLimit),
 	}
+}
+
+// last is the end of what the client printed: on standard error, or else on standard output.
+func (o *outputs) last() string {
+	if tail := string(o.stderr.Tail()); strings.TrimSpace(tail) != "" {
+		return tail
+	}
+	return string(o.stdout.Tail())
 }
 
 // parsable is the input of a tool's parser.
 func (o *outputs) parsable(w *experiment.Workload, runErr error) tool.Output {
 	out := tool.Output{
 		Workload: w, Stdout: o.stdout.Bytes(), Stderr: o.stderr.Bytes(),
-		ServerStdout: o.serverStdout.Bytes(), ServerStderr: o.serverStderr.Bytes(),
+		ServerStdout: o.serverStdout.Bytes(), ServerStderr: o.serverStderr.Bytes(), Ran: o.ran,
 	}
 	if exit, ok := errors.AsType[*host.ExitError](runErr); ok {
 		out.ExitCode = exit.Code

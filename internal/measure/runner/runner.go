@@ -88,6 +88,9 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	if err := r.checkPlans(); err != nil {
 		return err
 	}
+	if err := r.findCommands(ctx); err != nil {
+		return err
+	}
 	return r.checkConfined(ctx)
 }
 

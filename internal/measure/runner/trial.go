@@ -74,6 +74,10 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (re
 	var parseErr error
 	if out.cut() == "" { // nothing is read from a flood
 		m, parseErr = t.Parse(out.parsable(&w, runErr))
+		if parseErr != nil && runErr == nil && w.Mode == experiment.CommandMode {
+			parseErr = &host.Error{Host: hosts.Client.Endpoint().Name, Argv: work.plan.Client.Argv, Output: out.last(),
+				Err: parseErr}
+		}
 		trial.Record(m)
 	}
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, work.clientCPUs, work.serverCPUs)

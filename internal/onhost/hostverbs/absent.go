@@ -11,6 +11,7 @@ import (
 // kernel lacks. The runner starts it on hosts.
 func (v *Verbs) Absent() *cobra.Command {
 	var congestion string
+	var commands bool
 	cmd := &cobra.Command{
 		Use:    "absent PROGRAM...",
 		Short:  "Print which of the programs this host lacks",
@@ -30,6 +31,8 @@ func (v *Verbs) Absent() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&commands, "commands", false,
+		"the programs are an experiment's own, which an agent runs only if its owner allows it")
 	cmd.Flags().StringVar(&congestion, "congestion", "", "print this congestion control if the kernel lacks it")
 	return cmd
 }

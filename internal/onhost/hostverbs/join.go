@@ -29,6 +29,8 @@ type joinOptions struct {
 	peers, path   []string
 	// worker is the folder of the process that is the agent; empty in the process that the user started.
 	worker string
+	// commands lets runs start any program.
+	commands bool
 
 	policy *allow.Policy
 	only   []netip.Prefix // peers, as they were read
@@ -46,7 +48,8 @@ this host connects to the machine of the run, which waits there. Without --liste
 
 The join string is a secret, and good for one run. A run that ends before it measures does not use it up. A file that it
 is written to becomes readable by you alone. The connection is TLS 1.3, and both sides check each other's key. The agent
-runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is not a shell.
+runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is not a shell,
+unless --allow-command makes it one.
 It ends, with all that it started, when the run is over, when no run used the join string before it expired, and when
 the run has been disconnected for the idle time.`,
 		Example: `  nearfar agent --listen 0.0.0.0:7770
@@ -78,6 +81,8 @@ the run has been disconnected for the idle time.`,
 	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses, and serve only them: `NETWORK` such "+
 		"as 10.0.0.0/24; may be repeated")
 	f.StringArrayVar(&o.path, "path", nil, "look for measuring tools in this `folder` first; may be repeated")
+	f.BoolVar(&o.commands, "allow-command", false, "run every program that the run's experiment names (tool: command), "+
+		"with all rights of this user: whoever has the join string then has a shell here")
 	f.StringVar(&o.worker, "worker", "", "the agent's own folder")
 	_ = f.MarkHidden("worker") // it fails only for a flag that does not exist
 	return cmd
@@ -143,12 +148,18 @@ func (o *joinOptions) check() error {
 		peers = append(peers, peer)
 	}
 	o.policy, o.only = allow.New(runtime.GOOS, peers...), peers
+	if o.commands {
+		o.policy.AllowCommands()
+	}
 	return nil
 }
 
 // args are the options as words of a command line.
 func (o *joinOptions) args() []string {
 	args := []string{"--expires", o.expires.String(), "--idle", o.idle.String()}
+	if o.commands {
+		args = append(args, "--allow-command")
+	}
 	for _, flag := range []struct {
 		name   string
 		values []string
@@ -192,6 +203,9 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 	waits := "waits for a run on "
 	if o.dial != "" {
 		waits = "dials "
+	}
+	if o.commands {
+		say("--allow-command: the run can start every program here, with all rights of this user")
 	}
 	say("%s%s; key %v; the join string below is a secret, good for one run, until %s", waits,
 		strings.Join(j.Addresses, ", "), j.Key, j.Expires.Local().Format(time.DateTime))

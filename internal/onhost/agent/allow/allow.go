@@ -29,7 +29,13 @@ type Policy struct {
 	system string
 	peers  []netip.Prefix
 	forms  map[string][]form
+	// commands says that every program is run.
+	commands bool
 }
+
+// AllowCommands makes the policy allow every program with every argument, as a shell does: the programs of experiments'
+// own. nearfar's own verbs stay as they are.
+func (p *Policy) AllowCommands() { p.commands = true }
 
 // New makes the policy of a host. system is its runtime.GOOS: ping's options depend on it. peers are the addresses with
 // which tools may exchange traffic; none for all.
@@ -70,7 +76,7 @@ func (p *Policy) Check(c host.Cmd) error {
 	length := 0
 	for _, word := range c.Argv {
 		length += len(word)
-		if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
+		if strings.ContainsFunc(word, p.isControl) {
 			return fmt.Errorf("the agent refuses a command with control characters: %.100q", word)
 		}
 	}
@@ -90,10 +96,16 @@ func (p *Policy) Check(c host.Cmd) error {
 	if err != nil {
 		return err
 	}
+	if p.commands && argv[0] != host.Self && rights == nil {
+		return nil
+	}
 	forms, known := p.forms[argv[0]]
 	if !known || rights != nil && argv[0] == host.Self {
 		return fmt.Errorf("the agent refuses %.100q: it runs nearfar's own measurements, and %s", argv[0],
 			strings.Join(p.Programs(), ", "))
+	}
+	if argv[0] == host.Self && len(argv) > 2 && argv[1] == "absent" && argv[2] == "--commands" {
+		return p.checkCommands()
 	}
 	at := slices.IndexFunc(forms, func(f form) bool { return f.begins(argv[1:]) })
 	if at < 0 {
@@ -106,6 +118,20 @@ func (p *Policy) Check(c host.Cmd) error {
 		return fmt.Errorf("the agent refuses %s: %w", argv[0], err)
 	}
 	return nil
+}
+
+// isControl says whether a word may not have a character. Scripts have lines.
+func (p *Policy) isControl(r rune) bool {
+	return (r < ' ' || r == 0x7f || r == 0xfffd) && (!p.commands || r != '\n' && r != '\t')
+}
+
+// checkCommands refuses the question which programs of an experiment's own the host lacks, unless they are run.
+func (p *Policy) checkCommands() error {
+	if p.commands {
+		return nil
+	}
+	return errors.New("the agent runs no programs of an experiment's own (tool: command): whoever started it did so " +
+		"without --allow-command")
 }
 
 // confined divides a command line into the program's own words and the options of the verb that confines it; nil
