@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/base/clean"
 	"nearfar/internal/base/prose"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/forecast"
@@ -74,8 +75,43 @@ type declaredWorkload struct {
 	Mode     string `json:"mode"`
 	Protocol string `json:"protocol"`
 	Optional bool   `json:"optional"`
+	// Commands are the command lines of a program of the experiment's own, as the file has them.
+	Commands *declaredCommands `json:"commands,omitempty"`
 	// Seconds is about how long one trial takes.
 	Seconds float64 `json:"estimated_seconds"`
+}
+
+// declaredCommands are what runs on both hosts; empty for nothing.
+type declaredCommands struct {
+	Server string `json:"server,omitempty"`
+	Ready  string `json:"ready,omitempty"`
+	Client string `json:"client"`
+}
+
+// commandsOf gives the command lines of a workload; nil if they are a tool's.
+func commandsOf(w experiment.Workload) *declaredCommands {
+	c := w.Command
+	if c == nil {
+		return nil
+	}
+	return &declaredCommands{Server: runner.CommandLine(c.Server), Ready: runner.CommandLine(c.Ready.Command),
+		Client: runner.CommandLine(c.Client)}
+}
+
+// text has a line for each.
+func (c *declaredCommands) text(indent int) string {
+	var b strings.Builder
+	if c == nil {
+		return ""
+	}
+	for _, line := range []struct{ where, what string }{
+		{"server's", c.Server}, {"server's", c.Ready}, {"client's", c.Client},
+	} {
+		if line.what != "" {
+			fmt.Fprintf(&b, "  %-*s  runs on the %s host: %s\n", indent, "", line.where, clean.Line(line.what))
+		}
+	}
+	return b.String()
 }
 
 // declare makes the summary of an experiment. It fails if a tool cannot run its workload.
@@ -115,7 +151,8 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 			continue
 		}
 		d.Workloads = append(d.Workloads,
-			declaredWorkload{w.Name, w.Question, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
+			declaredWorkload{w.Name, w.Question, w.Tool, w.Mode, w.Protocol, w.Optional, commandsOf(w),
+				takes.Seconds()})
 		d.Seconds += takes.Seconds() * float64(e.Planned(nil)) / float64(len(e.Workloads))
 	}
 	return d, errors.Join(mistakes...)
@@ -170,8 +207,13 @@ func (d *declared) text() string {
 	b.WriteString("\nWorkloads\n")
 	for _, w := range d.Workloads {
 		optional := textIf(w.Optional, ", left out if the tool is not installed")
-		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol,
+		what := w.Tool + " " + w.Mode + " " + w.Protocol
+		if w.Commands != nil {
+			what = w.Tool
+		}
+		fmt.Fprintf(&b, "  %-*s  %s, %v a trial%s\n", width, w.Name, what,
 			seconds(w.Seconds, time.Millisecond), optional)
+		b.WriteString(w.Commands.text(width))
 		if w.Question != "" {
 			fmt.Fprintf(&b, "  %-*s  answers %s\n", width, "", strings.ReplaceAll(w.Question, "\n", " "))
 		}

@@ -13,6 +13,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/experiment"
 	"nearfar/internal/show/page"
 )
 
@@ -108,7 +109,10 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	case len(other) > 0 && len(o.rules)+len(o.required) == 0:
 		return &usageError{errNoRule}
 	}
-	rules, err := gateRules(o)
+	rules, err := gateRules(o, nil)
+	if err != nil { // a rule can name figures of a run's own
+		rules, err = gateRules(o, a.ownFigures(slices.Concat(base, other)))
+	}
 	if err != nil {
 		return &usageError{err}
 	}
@@ -159,15 +163,36 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 }
 
 // gateRules reads the rules of --fail-if and --require.
-func gateRules(o gateOptions) ([]gate.Rule, error) {
+func gateRules(o gateOptions, own []experiment.CommandMetric) ([]gate.Rule, error) {
 	var written []gate.Written
 	for i, text := range o.rules {
-		written = append(written, gate.Written{Text: text, File: "--fail-if", Line: i + 1})
+		written = append(written, gate.Written{Text: text, File: "--fail-if", Line: i + 1, Own: own})
 	}
 	for i, text := range o.required {
-		written = append(written, gate.Written{Text: text, File: "--require", Line: i + 1, Required: true})
+		written = append(written, gate.Written{Text: text, File: "--require", Line: i + 1, Required: true,
+			Own: own})
 	}
 	return gate.ParseAll(written)
+}
+
+// ownFigures lists the figures of the programs of the runs' own; of the newest run if none is named. A run that cannot
+// be read has none: what is wrong with it is said when it is judged.
+func (a *app) ownFigures(sources []string) (all []experiment.CommandMetric) {
+	if len(sources) == 0 {
+		runs, _ := runsByAge(runsFolder)
+		for _, run := range runs[:min(1, len(runs))] {
+			sources = append(sources, run.path)
+		}
+	}
+	for _, source := range sources {
+		if source == "-" {
+			continue // it can be read once
+		}
+		if side, err := a.readSide(source, "the run"); err == nil && side.Experiment != nil {
+			all = append(all, side.Experiment.OwnFigures()...)
+		}
+	}
+	return all
 }
 
 // newestForGate takes the newest run, or the newest two if a rule is about a change.

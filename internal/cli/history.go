@@ -103,7 +103,8 @@ func (o *historyOptions) query() (q history.Query, err error) {
 	q = history.Query{Machine: o.machine, Experiment: o.experiment, Workload: o.workload, Arm: o.arm, Limit: o.limit}
 	if o.metric != "" {
 		q.Metric, q.Stat, _ = strings.Cut(o.metric, ".")
-		if _, known := result.UnitOf(q.Metric); !known {
+		// Runs have figures of their own names too: then the index knows which.
+		if _, known := result.UnitOf(q.Metric); !known && !result.IsOwnName(q.Metric) {
 			return q, fmt.Errorf("--metric %q: write a metric, and its statistic if it has any: "+
 				"rtt.p50, response_time.p99, goodput, loss", o.metric)
 		}

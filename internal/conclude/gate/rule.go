@@ -165,18 +165,24 @@ func (p *parser) subject(r *Rule, words []word, end int) bool {
 func (p *parser) metric(r *Rule, w word) bool {
 	name, stat, dotted := strings.Cut(w.text, ".")
 	unit, ok := result.UnitOf(name)
-	if !ok {
-		p.wrong(w.at, experiment.Suggest(name, metrics()), "unknown metric %s", quote(name))
-		return false
-	}
 	r.Quantity = figures.Quantity{Metric: name, Stat: stat, Unit: unit}
+	several := unit == result.Seconds
+	if !ok {
+		own := slices.IndexFunc(p.Own, func(m experiment.CommandMetric) bool { return m.Name == name })
+		if own < 0 {
+			p.wrong(w.at, experiment.Suggest(name, p.metrics()), "unknown metric %s", quote(name))
+			return false
+		}
+		r.Quantity.Unit, _ = p.Own[own].Scale()
+		r.Quantity.BetterIf, several = p.Own[own].BetterIf(), p.Own[own].Observations()
+	}
 	at := w.at + len(name)
 	switch {
-	case unit != result.Seconds && dotted:
+	case !several && dotted:
 		p.wrong(at, "write "+name, "%s has one value a trial, and no statistic", name)
-	case unit == result.Seconds && !dotted:
+	case several && !dotted:
 		p.wrong(at, fmt.Sprintf("write %s.p50, %s.p99 or %s.mean", name, name, name), "%s has several statistics", name)
-	case unit == result.Seconds && !p.stat(r):
+	case several && !p.stat(r):
 		p.wrong(at+1, experiment.Suggest(stat, statistics()), "unknown statistic %s", quote(stat))
 	}
 	return true
@@ -283,6 +289,9 @@ func quantity(text, unit string) (float64, error) {
 		return experiment.ParseRate(text)
 	case result.PerSecond:
 		return experiment.ParsePerSecond(text)
+	case result.Bytes:
+		bytes, err := experiment.ParseSize(text)
+		return float64(bytes), err
 	case result.SecondsPerBit:
 		number, found := strings.CutSuffix(text, "s/Gbit")
 		if value, ok := decimal(strings.TrimRight(number, " ")); found && ok {
@@ -308,7 +317,16 @@ func decimal(text string) (float64, bool) {
 	return v, err == nil
 }
 
-// metrics lists the metric names of rules.
+// metrics lists the metric names that the rule can have.
+func (p *parser) metrics() []string {
+	names := metrics()
+	for _, own := range p.Own {
+		names = append(names, own.Name)
+	}
+	return names
+}
+
+// metrics lists the canonical metric names of rules.
 func metrics() []string {
 	return []string{
 		result.RTT, result.ResponseTime, result.ServiceTime, result.ConnectTime,

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
 
@@ -173,6 +175,37 @@ func TestMessagesArePrintable(t *testing.T) {
 		}
 		if strings.ContainsFunc(err.Error(), func(r rune) bool { return r != '\n' && !clean.Shown(r) }) {
 			t.Errorf("%q: %q", text, err)
+		}
+	}
+}
+
+// TestOwnFigures: rules can name the figures of an experiment's own programs, in their units.
+func TestOwnFigures(t *testing.T) {
+	own := []experiment.CommandMetric{
+		{Name: "tps", Regex: "(.)", Unit: "/s"}, {Name: "page_time", Lines: true, Unit: "ms"},
+		{Name: "size", JSON: "/a", Unit: "kB", Better: "lower"}, {Name: "took", ExitTime: true},
+	}
+	for text, want := range map[string]string{
+		"w tps < 900/s":              "{tps  1/s  higher} value 900",
+		"w page_time.p99 > +5%":      "{page_time p99 s  lower} relative 0.05",
+		"a w page_time.mean > +20us": "{page_time mean s  lower} change 2e-05",
+		"w size > 2KB":               "{size  B  lower} value 2000",
+		"w took > 1s":                "{took  s  lower} value 1",
+		"w tpps < 900/s":             `unknown metric "tpps": did you mean "tps"?`,
+		"w tps.p50 < 900/s":          "tps has one value a trial, and no statistic",
+		"w page_time > 1s":           "page_time has several statistics",
+		"w tps > 10ms":               `unknown unit "ms" in "10ms"`,
+	} {
+		rules, err := ParseAll([]Written{{Text: text, File: "--fail-if", Line: 1, Own: own}})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			r := rules[0]
+			got = fmt.Sprintf("%v %v %v", r.Quantity, r.Kind, r.Bound)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Written struct {
 	Required bool
 	// Arms and Workloads are the existing names; nil if they are not known yet.
 	Arms, Workloads []string
+	// Own are the figures of programs of an experiment's own (experiment.Command).
+	Own []experiment.CommandMetric
 }
 
 // ParseAll reads rules. The error lists all mistakes with their positions.
@@ -57,7 +59,8 @@ func Objectives(e *experiment.Experiment) ([]Rule, error) {
 		workloads = append(workloads, w.Name)
 	}
 	for i, text := range e.Objectives {
-		w := Written{Text: text, File: "objectives", Line: i + 1, Required: true, Arms: arms, Workloads: workloads}
+		w := Written{Text: text, File: "objectives", Line: i + 1, Required: true, Arms: arms, Workloads: workloads,
+			Own: e.OwnFigures()}
 		if i < len(e.ObjectivesAt) {
 			at := e.ObjectivesAt[i]
 			w.File, w.Line, w.Column, w.Source = at.File, at.Line, at.Column, at.Source

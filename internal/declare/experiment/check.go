@@ -62,6 +62,9 @@ func (e *Experiment) CheckTop(c *Checker) {
 			c.wrong(AtValue("workloads"), "write, for example, "+WorkloadsExample, "there are no workloads")
 		}
 	}
+	if c.strict {
+		checkOwnFigures(c, e.Workloads)
+	}
 	if len(e.Arms) == 0 {
 		c.wrong(AtValue("arms"), "write, for example, "+ArmsExample, "there are no arms")
 	}

@@ -159,6 +159,49 @@ func Placeholders() []string {
 	return []string{PlaceServer, PlaceURL, PlaceBind, PlacePort, PlacePort2, PlaceSeconds, PlaceIterations}
 }
 
+// OwnFigures lists the figures of the experiment's own programs, each once.
+func (e *Experiment) OwnFigures() (all []CommandMetric) {
+	for _, w := range e.Workloads {
+		if w.Command == nil {
+			continue
+		}
+		for _, m := range w.Command.Metrics {
+			if !slices.ContainsFunc(all, func(o CommandMetric) bool { return o.Name == m.Name }) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// sameKind says whether figures of one name can stand in one column: they have one base unit, one better side, and
+// both are observations or neither is.
+func (m CommandMetric) sameKind(o CommandMetric) bool {
+	mine, _ := m.Scale()
+	its, _ := o.Scale()
+	return mine == its && m.BetterIf() == o.BetterIf() && m.Observations() == o.Observations()
+}
+
+// checkOwnFigures checks that figures of one name are of one kind in all workloads.
+func checkOwnFigures(c *Checker, workloads []Workload) {
+	kinds := map[string]CommandMetric{}
+	first := map[string]string{}
+	for i, w := range workloads {
+		if w.Command == nil {
+			continue
+		}
+		for _, m := range w.Command.Metrics {
+			if known, twice := kinds[m.Name]; twice && !known.sameKind(m) {
+				c.wrong(AtValue("workloads", Item(i), "metrics", m.Name), "give it another name, or the same kind of unit, "+
+					"better and observations", "figure %s is another kind of figure in workload %s", quote(m.Name),
+					quote(first[m.Name]))
+				continue
+			}
+			kinds[m.Name], first[m.Name] = m, w.Name
+		}
+	}
+}
+
 // Program names a program by the first of its words, without its folder.
 func Program(words []string) string {
 	if len(words) == 0 {
@@ -286,8 +329,8 @@ func (m CommandMetric) check(c *Checker) {
 		in.wrong(AtKey(), "give it another name, for example, "+m.Name+"_seen",
 			"%s is a figure that nearfar's own tools measure, and the program's may mean something else", m.Name)
 	} else if !result.IsOwnName(m.Name) {
-		in.wrong(AtKey(), "write lower-case letters, digits and _, for example, page_time", "%s is no name of a figure",
-			quote(m.Name))
+		in.wrong(AtKey(), "write lower-case letters, digits and _, and no statistic, for example, page_time",
+			"%s is no name of a figure", quote(m.Name))
 	}
 	ways := 0
 	for _, given := range []bool{m.JSON != "", m.ExitTime, m.HDR, m.Regex != "" || m.Lines} {

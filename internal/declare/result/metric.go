@@ -7,6 +7,7 @@ package result
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // The canonical metric names.
@@ -94,9 +95,9 @@ const (
 const maxOwnName = 40
 
 // IsOwnName says whether an experiment can give a figure of its own this name: lower-case letters, digits and _, of
-// which the first is a letter. Canonical names are taken.
+// which the first is a letter. Canonical names are taken, and those of statistics.
 func IsOwnName(name string) bool {
-	if _, canonical := UnitOf(name); canonical || name == "" || len(name) > maxOwnName {
+	if _, canonical := UnitOf(name); canonical || name == "" || len(name) > maxOwnName || isStat(name) {
 		return false
 	}
 	for i, c := range []byte(name) {
@@ -106,6 +107,16 @@ func IsOwnName(name string) bool {
 		}
 	}
 	return true
+}
+
+// isStat says whether a word is the name of a statistic.
+func isStat(word string) bool {
+	switch word {
+	case Mean, Stddev, Min, Max:
+		return true
+	}
+	digits, percentile := strings.CutPrefix(word, "p")
+	return percentile && digits != "" && strings.Trim(digits, "0123456789.") == ""
 }
 
 // Direction is the better direction of a metric.

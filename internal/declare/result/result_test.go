@@ -88,3 +88,15 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"tps": true, "page_time_2": true, "rtt": false, "goodput": false, "p99": false, "mean": false, "": false,
+		"Tps": false, "2tps": false, "_a": false, "a.b": false, "a b": false, "pages": true,
+		strings.Repeat("a", maxOwnName): true, strings.Repeat("a", maxOwnName+1): false,
+	} {
+		if IsOwnName(name) != want {
+			t.Errorf("%q: want %v", name, want)
+		}
+	}
+}

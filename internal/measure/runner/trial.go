@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,6 +137,9 @@ func commandLines(p tool.Plan, behind *background) []string {
 	if p.Server != nil {
 		lines = append(lines, commandLine(*p.Server))
 	}
+	if p.ReadyCommand != nil {
+		lines = append(lines, CommandLine(p.ReadyCommand))
+	}
 	lines = append(lines, commandLine(p.Client))
 	if behind != nil {
 		lines = append(lines, commandLines(behind.plan, nil)...)
@@ -149,8 +153,15 @@ func commandLine(c tool.Command) string {
 	for i, word := range words {
 		if c.Secret != "" && word == c.Secret {
 			words[i] = tool.Redacted
-			continue
 		}
+	}
+	return CommandLine(words)
+}
+
+// CommandLine writes words as one would type them in a shell.
+func CommandLine(words []string) string {
+	words = slices.Clone(words)
+	for i, word := range words {
 		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`;&|<>()*?[]#~{}!") {
 			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}

@@ -186,6 +186,8 @@ func unitName(q figures.Quantity) string {
 		return "bits_per_second"
 	case result.SecondsPerBit:
 		return "seconds_per_bit"
+	case result.Bytes:
+		return "bytes"
 	}
 	switch q.Metric {
 	case result.Loss:

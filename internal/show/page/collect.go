@@ -276,6 +276,9 @@ func (c *collector) listWorkloads() []Workload {
 // describe writes a workload in words, with the background that runs beside it.
 func describe(w experiment.Workload) string {
 	words := []string{strings.TrimSpace(strings.Join([]string{w.Tool, w.Mode, w.Protocol}, " "))}
+	if w.Command != nil {
+		words[0] = "program " + clip(experiment.Program(w.Command.Client))
+	}
 	add := func(given bool, text string) {
 		if given {
 			words = append(words, text)

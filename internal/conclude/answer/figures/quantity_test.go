@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func TestQuantities(t *testing.T) {
 	loss := result.Metric{Name: result.Loss, Unit: result.One, Value: 0}
 	loaded := []result.Metric{seconds(result.ServiceTime, result.P50), seconds(result.ServiceTime, result.P99),
 		seconds(result.ResponseTime, result.P50), seconds(result.ResponseTime, result.P99), transactions, loss}
+	own := func(name, stat string) result.Metric {
+		return result.Metric{Name: name, Stat: stat, Unit: result.One, BetterIf: result.BetterHigher}
+	}
 	for _, c := range []struct {
 		name         string
 		trials       []result.Trial
@@ -53,6 +57,9 @@ func TestQuantities(t *testing.T) {
 			"goodput of the background upload, goodput of the background download"},
 		{"a background does not make a stream", metrics("native", "rr", result.DefinitionRTT, behind), "",
 			"goodput of the background"},
+		{"a program of its own", metrics("command", "command", "as printed by bench", own("tps", ""), own("page", result.Mean),
+			own("page", result.P50), own("page", result.P90), own("page", result.P99), own("few", result.Mean),
+			own("few", result.Max), rtt(result.P50)), "tps, page p50, page p99, few mean", ""},
 		{"nothing", nil, "", ""},
 	} {
 		names := func(of []Quantity) string {
@@ -99,5 +106,27 @@ func TestQuantitiesOfRecordedTrials(t *testing.T) {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+// The better side of a figure of a program's own is what the experiment says, and of a canonical one what its name says.
+func TestBetterSide(t *testing.T) {
+	for _, c := range []struct {
+		q             Quantity
+		verdict, want string
+	}{
+		{Quantity{Metric: result.RTT}, Higher, "baseline"}, {Quantity{Metric: result.Goodput}, Higher, "arm"},
+		{Quantity{Metric: "tps", BetterIf: result.BetterHigher}, Higher, "arm"},
+		{Quantity{Metric: "tps", BetterIf: result.BetterHigher}, Lower, "baseline"},
+		{Quantity{Metric: "page", BetterIf: result.BetterLower}, Lower, "arm"},
+		{Quantity{Metric: "page", BetterIf: result.BetterLower}, "no-difference", ""},
+	} {
+		if got := BetterSide(c.q, c.verdict); got != c.want {
+			t.Errorf("%+v %s: %q, want %q", c.q, c.verdict, got, c.want)
+		}
+	}
+	worst, ok := Quantity{Metric: "tps", BetterIf: result.BetterHigher}.Worst()
+	if !ok || !math.IsInf(worst, -1) {
+		t.Errorf("the worst tps is %v, %v", worst, ok)
 	}
 }
