@@ -14,6 +14,7 @@ import (
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
 	"nearfar/internal/show/page"
 )
 
@@ -111,7 +112,7 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	}
 	rules, err := gateRules(o, nil)
 	if err != nil { // a rule can name figures of a run's own
-		rules, err = gateRules(o, a.ownFigures(slices.Concat(base, other)))
+		rules, err = gateRules(o, ownFigures(slices.Concat(base, other)))
 	}
 	if err != nil {
 		return &usageError{err}
@@ -175,9 +176,9 @@ func gateRules(o gateOptions, own []experiment.CommandMetric) ([]gate.Rule, erro
 	return gate.ParseAll(written)
 }
 
-// ownFigures lists the figures of the programs of the runs' own; of the newest run if none is named. A run that cannot
-// be read has none: what is wrong with it is said when it is judged.
-func (a *app) ownFigures(sources []string) (all []experiment.CommandMetric) {
+// ownFigures lists the figures of the programs of the runs' own; of the newest run if none is named. Recorded outputs
+// have none, nor has a run that cannot be read: what is wrong with it is said when it is judged.
+func ownFigures(sources []string) (all []experiment.CommandMetric) {
 	if len(sources) == 0 {
 		runs, _ := runsByAge(runsFolder)
 		for _, run := range runs[:min(1, len(runs))] {
@@ -185,11 +186,11 @@ func (a *app) ownFigures(sources []string) (all []experiment.CommandMetric) {
 		}
 	}
 	for _, source := range sources {
-		if source == "-" {
-			continue // it can be read once
+		if !rundir.Is(source) {
+			source = source[:max(strings.LastIndex(source, ":"), 0)]
 		}
-		if side, err := a.readSide(source, "the run"); err == nil && side.Experiment != nil {
-			all = append(all, side.Experiment.OwnFigures()...)
+		if dir, err := rundir.Open(source); err == nil {
+			all = append(all, dir.Manifest().Experiment.OwnFigures()...)
 		}
 	}
 	return all
