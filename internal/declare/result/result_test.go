@@ -1,6 +1,9 @@
 package result
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestAmount(t *testing.T) {
 	for _, c := range []struct {
