@@ -9,7 +9,8 @@
 #                            Chromium, which tests the HTML pages (1.7 GB); curl and jq, which the documentation
 #                            uses; a C compiler, for the race detector and the benchmark's C loop; containerd (with
 #                            runc), etcd, nftables and busybox, of which tests make a cluster of Kubernetes;
-#                            systemd-nspawn and mmdebstrap, with which tests start a Debian; and, in the cache, a
+#                            systemd-nspawn and mmdebstrap, with which tests start a Debian; Redis, nginx, ab,
+#                            PostgreSQL and mosquitto, which the documentation measures; and, in the cache, a
 #                            Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see
@@ -58,6 +59,8 @@ programs() {
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
+		echo "redis-server:redis-server redis-benchmark:redis-tools /usr/sbin/nginx:nginx-light ab:apache2-utils"
+		echo "pgbench:postgresql /usr/sbin/mosquitto:mosquitto mosquitto_pub:mosquitto-clients"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
@@ -65,6 +68,8 @@ programs() {
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
+		echo "redis-server:redis redis-benchmark:redis /usr/sbin/nginx:nginx ab:httpd-tools"
+		echo "postgres:postgresql-server pgbench:postgresql-contrib /usr/sbin/mosquitto:mosquitto"
 		;;
 	esac
 }
@@ -88,6 +93,7 @@ names_missing() {
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
 		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
+		others="$others redis-server redis-benchmark /usr/sbin/nginx ab pgbench /usr/sbin/mosquitto mosquitto_pub"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"

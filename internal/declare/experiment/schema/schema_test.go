@@ -94,7 +94,7 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 func beyondSchema() []string {
 	return []string{
 		"additive-within-zero", "aliases", "asked-about-baseline", "asked-about-unknown", "background-elsewhere",
-		"background-times", "baseline-unknown", "dlr-misplaced",
+		"background-times", "baseline-unknown", "command-kinds", "dlr-misplaced",
 		"deployments-of-hosts", "deployments-of-provisioned", "escaped-control-character", "expect-contradictions",
 		"firewall-misplaced",
 		"hosts-file-of-other-things", "hosts-layers-undeclared",
