@@ -34,6 +34,15 @@ const (
 	Late         = "late"
 	IPDV         = "ipdv"
 	CPU          = "cpu"
+	// LookupTime, TLSTime, FirstByteTime and RestTime are of http, beside ConnectTime: looking up the name, the handshake
+	// of TLS, from when the request is sent until the first byte of the answer, and from then until its last.
+	LookupTime    = "lookup_time"
+	TLSTime       = "tls_time"
+	FirstByteTime = "first_byte_time"
+	RestTime      = "rest_time"
+	// Errors counts requests that failed (http), with the kind as scope. ErrorShare is their share of all.
+	Errors     = "errors"
+	ErrorShare = "error_share"
 	// Failures is the share of an arm's first attempts that failed. It is no metric of a trial.
 	Failures = "failures"
 	// CPUPerBit is the CPU time spent for each bit delivered.
@@ -132,7 +141,7 @@ const (
 // UnitOf gives the base unit of a canonical metric name, and false for other names.
 func UnitOf(name string) (string, bool) {
 	switch name {
-	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness:
+	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness, LookupTime, TLSTime, FirstByteTime, RestTime:
 		return Seconds, true
 	case TransactionRate, MessageRate, OfferedRate:
 		return PerSecond, true
@@ -140,7 +149,8 @@ func UnitOf(name string) (string, bool) {
 		return BitsPerSecond, true
 	case CPUPerBit:
 		return SecondsPerBit, true
-	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered, Failures:
+	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered, Failures, Errors,
+		ErrorShare:
 		return One, true
 	}
 	return "", false

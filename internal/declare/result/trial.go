@@ -18,11 +18,19 @@ const (
 	DefinitionSmoothedRTT = "smoothed-rtt"
 	// DefinitionResponseTime is the time from when a request was due until its reply, for open-loop load.
 	DefinitionResponseTime = "response_time"
+	// DefinitionHTTP is the time of a request of HTTP until the last byte of its answer: with the connection, where it has
+	// one of its own; with an offered rate, from when it was due.
+	DefinitionHTTP = "http_response_time"
 	// DefinitionRate is a rate: of transactions, messages or bits.
 	DefinitionRate = "rate"
 	// DefinitionNone is for a trial that reports no time and no rate.
 	DefinitionNone = "none"
 )
+
+// TimesResponses says that a definition's times are response_time.
+func TimesResponses(definition string) bool {
+	return definition == DefinitionResponseTime || definition == DefinitionHTTP
+}
 
 // ToolVersion names the program that measured.
 type ToolVersion struct {

@@ -22,6 +22,13 @@ func Tune() {
 	debug.SetMemoryLimit(memoryLimit)
 }
 
+// Collect lets the garbage collector run, when four fifths of the memory are garbage, until the function that it
+// returns is called. It is for modes that allocate as they go and have no hot thread in the kernel.
+func Collect() (done func()) {
+	before := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // FreeMemory frees what earlier sessions of this process left. Call it between sessions, while no hot thread of
 // the process runs: it stops the world.
 //

@@ -20,6 +20,14 @@ func SleepUntil(at int64) {
 		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }
 
+// WaitUntil sleeps like SleepUntil, and tells Go's scheduler, so that other goroutines run meanwhile.
+func WaitUntil(at int64) {
+	ExactTimers()
+	ts := unix.NsecToTimespec(at)
+	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &ts, nil) == unix.EINTR {
+	}
+}
+
 // DefaultSpin is how long before a request is due the sender stops sleeping. It is longer than the kernel takes to
 // wake a thread on an idle CPU.
 const DefaultSpin = 70 * time.Microsecond

@@ -6,10 +6,13 @@ import (
 )
 
 // HotThreads is how many threads of a session are blocked in the kernel: one for each connection, but only one for
-// load.
+// load, and none for http, which leaves waiting to Go's runtime.
 func (p Params) HotThreads() int {
-	if p.Mode == ModeLoad {
+	switch p.Mode {
+	case ModeLoad:
 		return 1
+	case ModeHTTP:
+		return 0
 	}
 	return p.DataConnections()
 }

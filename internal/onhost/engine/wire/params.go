@@ -5,6 +5,8 @@ package wire
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"nearfar/internal/onhost/engine/timing"
@@ -19,7 +21,11 @@ const (
 	ModeMessages = "messages"
 	// ModeLoad is requests at an offered rate, whatever the replies do.
 	ModeLoad = "load"
+	// ModeHTTP is requests of HTTP, one after the other or at an offered rate.
+	ModeHTTP = "http"
 )
+
+func modes() []string { return []string{ModeRR, ModeCRR, ModeStream, ModeMessages, ModeLoad, ModeHTTP} }
 
 // The protocols.
 const (
@@ -44,13 +50,15 @@ type Params struct {
 	// Message is the size of one write in bytes (stream).
 	Message int `json:"message,omitempty"`
 	// Connections is how many run side by side; 1 for rr and crr. A stream in both directions has as many in each
-	// direction.
+	// direction. For http it is how many requests are under way at once.
 	Connections int `json:"connections"`
 	// Direction and ZeroCopy are for stream, Flow is for messages, Options are for all modes.
 	Direction string `json:"direction,omitempty"`
 	ZeroCopy  bool   `json:"zerocopy,omitempty"`
 	Flow
 	Options
+	// HTTP is for http.
+	HTTP HTTP `json:"http,omitzero"`
 	// Timestamps divides the round trips of rr into parts by the kernel's timestamps.
 	Timestamps bool `json:"timestamps,omitempty"`
 	// Loop is LoopGo or LoopAssembly; empty for the fastest one that both sides have (rr).
@@ -66,9 +74,8 @@ type Params struct {
 // Validate checks the parameters. Its error says what would be right.
 func (p Params) Validate() error {
 	switch {
-	case p.Mode != ModeRR && p.Mode != ModeCRR && p.Mode != ModeStream && p.Mode != ModeMessages && p.Mode != ModeLoad:
-		return fmt.Errorf("mode %q: the engine has %s, %s, %s, %s and %s", p.Mode, ModeRR, ModeCRR, ModeStream,
-			ModeMessages, ModeLoad)
+	case !slices.Contains(modes(), p.Mode):
+		return fmt.Errorf("mode %q: the engine has %s", p.Mode, strings.Join(modes(), ", "))
 	case p.Protocol != TCP && p.Protocol != UDP:
 		return fmt.Errorf("protocol %q: the engine has %s and %s", p.Protocol, TCP, UDP)
 	case p.Protocol == UDP && p.Mode != ModeRR && p.Mode != ModeMessages && p.Mode != ModeLoad:
@@ -79,11 +86,11 @@ func (p Params) Validate() error {
 		return fmt.Errorf("warm-up %v: must be from 0 to %v", p.Warmup, timing.MaxDuration)
 	case p.Connections < 1 || p.Connections > MaxConnections:
 		return fmt.Errorf("%d connections: must be from 1 to %d", p.Connections, MaxConnections)
-	case p.Mode != ModeStream && p.Mode != ModeLoad && p.Connections != 1:
+	case !slices.Contains([]string{ModeStream, ModeLoad, ModeHTTP}, p.Mode) && p.Connections != 1:
 		return fmt.Errorf("%s runs over one connection at a time, not %d", p.Mode, p.Connections)
 	}
 	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions,
-		p.validateTimestamps, p.validateLoop} {
+		p.validateTimestamps, p.validateLoop, p.validateHTTP} {
 		if err := validate(); err != nil {
 			return err
 		}
@@ -95,6 +102,9 @@ func (p Params) Validate() error {
 		if p.Message < 1 || p.Message > MaxMessage {
 			return fmt.Errorf("message of %d bytes: must be from 1 to %d", p.Message, MaxMessage)
 		}
+		return nil
+	}
+	if p.Mode == ModeHTTP {
 		return nil
 	}
 	smallest, largest := 1, MaxMessage
