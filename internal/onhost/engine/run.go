@@ -2,7 +2,7 @@
 // docs/wire-protocol.md. This package knows all modes. It runs a measurement, serves, and sweeps a load over many
 // rates. The packages below it import each other in one direction only:
 //
-//	rr, stream, load -> session -> sys, observe -> wire -> timing
+//	rr, stream, load, web -> session -> sys, observe -> wire -> timing
 //
 // record and samples are the formats of the files that a run writes, process is about the engine's own process.
 package engine
@@ -15,6 +15,7 @@ import (
 	"nearfar/internal/onhost/engine/rr"
 	"nearfar/internal/onhost/engine/session"
 	"nearfar/internal/onhost/engine/stream"
+	"nearfar/internal/onhost/engine/web"
 	"nearfar/internal/onhost/engine/wire"
 )
 
@@ -33,6 +34,8 @@ func measure(ctx context.Context, c *session.Client, observer session.Observer) 
 		return load.Measure(ctx, c, observer)
 	case wire.ModeMessages:
 		return stream.MeasureMessages(ctx, c, observer)
+	case wire.ModeHTTP:
+		return web.MeasureSession(ctx, c, observer)
 	}
 	return rr.Measure(ctx, c, observer)
 }
@@ -49,6 +52,8 @@ func serve(d *session.Server) error {
 		return load.Serve(d)
 	case wire.ModeMessages:
 		return stream.ServeMessages(d)
+	case wire.ModeHTTP:
+		return web.Serve(d)
 	}
 	return rr.Serve(d)
 }

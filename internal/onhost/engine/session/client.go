@@ -28,7 +28,7 @@ type RunOptions struct {
 	Params wire.Params
 	// Live reports each interval when it ends, and not after the run. A second thread then wakes up once a second.
 	Live bool
-	// Load is what ModeLoad offers.
+	// Load is what ModeLoad offers, and ModeHTTP if it has a schedule.
 	Load Load
 	// Patience is how long the measurement may take in addition to warm-up and window; 0 for 10 s.
 	Patience time.Duration
@@ -215,7 +215,7 @@ func (c *Client) Close() {
 func startLine(o RunOptions) record.Start {
 	p := o.Params
 	schedule := ""
-	if p.Mode == wire.ModeLoad {
+	if len(o.Load.Schedule.Steps) > 0 {
 		schedule = o.Load.Schedule.String()
 	}
 	return record.Start{Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, Server: o.Server,

@@ -169,6 +169,9 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	return socket, buffer, socket.Prepare(d.Params)
 }
 
+// ServesFrom says whether connections from an address are served.
+func (d *Server) ServesFrom(from net.Addr) bool { return d.serves(from) }
+
 // Serves says whether datagrams from an address are taken at all.
 func (d *Server) Serves(from netip.AddrPort) bool { return d.serves(net.UDPAddrFromAddrPort(from)) }
 

@@ -57,15 +57,20 @@ type Listening struct {
 // Listen reads what the server says until its report comes or the session is lost, which interrupts the sockets.
 // expected says of each frame before the report whether it may come.
 func (c *Client) Listen(expected func(wire.Kind) bool) *Listening {
+	return c.ListenTo(func(kind wire.Kind, _ []byte) error {
+		if expected(kind) {
+			return nil
+		}
+		return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, c.Options.Params.Mode)
+	})
+}
+
+// ListenTo is Listen for frames with a payload. An error of each ends the session.
+func (c *Client) ListenTo(each func(wire.Kind, []byte) error) *Listening {
 	l := &Listening{Done: make(chan struct{})}
 	go func() {
 		defer close(l.Done)
-		l.Report, l.Err = c.Incoming(func(kind wire.Kind, _ []byte) error {
-			if expected(kind) {
-				return nil
-			}
-			return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, c.Options.Params.Mode)
-		})
+		l.Report, l.Err = c.Incoming(each)
 	}()
 	return l
 }
@@ -92,7 +97,7 @@ func (c *Client) Watch(done <-chan struct{}, rec *observe.Recorder, observer Obs
 	tell := func() error {
 		for _, i := range rec.Since(reported) {
 			reported++
-			if err := observer.Interval(intervalLine(reported, i, rec.Slots[0].Start)); err != nil {
+			if err := observer.Interval(IntervalLine(reported, i, rec.Slots[0].Start)); err != nil {
 				return err
 			}
 		}
@@ -117,7 +122,8 @@ func (c *Client) Watch(done <-chan struct{}, rec *observe.Recorder, observer Obs
 	}
 }
 
-func intervalLine(number int, i observe.Interval, zero int64) record.Interval {
+// IntervalLine is the line of one interval of round trips.
+func IntervalLine(number int, i observe.Interval, zero int64) record.Interval {
 	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
 	if i.Count == 0 {
 		return record.Interval{Second: number, Start: seconds(i.Start - zero), End: seconds(i.End - zero)}

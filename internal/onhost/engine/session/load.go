@@ -21,9 +21,12 @@ type Load struct {
 
 // Validate checks the load against the session's parameters. Its error says what would be right.
 func (l Load) Validate(p wire.Params) error {
-	if p.Mode != wire.ModeLoad {
+	if p.Mode == wire.ModeHTTP && len(l.Schedule.Steps) == 0 {
+		return nil // a closed loop
+	}
+	if p.Mode != wire.ModeLoad && p.Mode != wire.ModeHTTP {
 		if len(l.Schedule.Steps) > 0 {
-			return fmt.Errorf("%s has no schedule; %s has", p.Mode, wire.ModeLoad)
+			return fmt.Errorf("%s has no schedule; %s and %s have", p.Mode, wire.ModeLoad, wire.ModeHTTP)
 		}
 		return nil
 	}
