@@ -63,6 +63,9 @@ func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 		}
 	}
 	metric = p.new.good[0].Definition
+	if metric == result.DefinitionHTTP {
+		return result.ResponseTime, true
+	}
 	return metric, metric == result.DefinitionRTT || metric == result.DefinitionResponseTime
 }
 

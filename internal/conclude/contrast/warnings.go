@@ -195,7 +195,7 @@ func size(t result.Trial) string {
 	if t.MessageBytes != nil {
 		return fmt.Sprint(*t.MessageBytes)
 	}
-	if t.Definition == result.DefinitionRTT || t.Definition == result.DefinitionResponseTime {
+	if t.Definition == result.DefinitionRTT || result.TimesResponses(t.Definition) {
 		return ""
 	}
 	return "none"

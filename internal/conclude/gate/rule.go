@@ -335,6 +335,7 @@ func metrics() []string {
 		result.OfferedRate, result.Unanswered,
 		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late,
 		result.CPU, result.CPUPerBit, result.Failures,
+		result.LookupTime, result.TLSTime, result.FirstByteTime, result.RestTime, result.Errors, result.ErrorShare,
 	}
 }
 

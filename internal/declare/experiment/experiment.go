@@ -113,6 +113,7 @@ const (
 	CRR    = "crr"    // connect/request/response: a new connection for each transaction
 	Stream = "stream" // one-way bulk
 	Ping   = "ping"   // ICMP echo
+	HTTP   = "http"   // requests of HTTP
 	// Load sends requests at an offered rate, whether the replies keep up or not.
 	Load = "load"
 	// Messages sends small messages one way and counts what arrives.

@@ -140,6 +140,8 @@ type Values interface {
 	// Word reads a single value as it is written, and Text one that must be text.
 	Word(key, example string, into *string) (given bool)
 	Text(key, example string, into *string) (given bool)
+	// Texts reads a mapping of texts.
+	Texts(key, example string, into *map[string]string) (given bool)
 	// Parsed gives a single value to a function, whose error says what is wrong with it.
 	Parsed(key, example string, parse func(text string) error) (given bool)
 }

@@ -66,6 +66,7 @@ type Workload struct {
 	// Command is the program of the experiment's own (command); nil for other tools.
 	Command *Command `json:"command,omitempty"`
 	Socket
+	Web
 	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
 	// It may be nil.
 	Background *Workload `json:"background,omitempty"`
@@ -100,18 +101,28 @@ func Keys() []Key {
 				Name: "duration", General: true, fixed: sameEnd, read: elsewhere,
 				apart: func(w Workload) (string, any) { return "duration", w.Duration.String() },
 			}),
+		toKey(), // before response, whose default depends on it
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c ToolCapability) int {
+			if c.Mode == HTTP {
+				return 0 // a GET
+			}
 			return cmp.Or(c.DefaultRequest, DefaultRequest)
 		}, Key{
 			Name: "request", Column: true, within: func(c ToolCapability) Range { return c.Request },
 			About: "The size of a request, or of the payload of an echo request ({{WhoTakes}}). " +
-				"Default: {{DefaultRequests}}.",
+				"http: the size of the body of a POST; 0 is a GET. Default: {{DefaultRequests}}.",
 		}),
-		size(func(w *Workload) *int { return &w.Response }, func(w Workload, _ ToolCapability) int {
+		size(func(w *Workload) *int { return &w.Response }, func(w Workload, c ToolCapability) int {
+			switch {
+			case c.Mode == HTTP && w.To == "":
+				return DefaultAnswer
+			case c.Mode == HTTP:
+				return 0 // what the user's service sends
+			}
 			return w.Request
 		}, Key{
 			Name: "response", Column: true, within: func(c ToolCapability) Range { return c.Response },
-			About: "The size of a response ({{WhoTakes}}). Default: the size of the request.",
+			About: "The size of a response ({{WhoTakes}}). Default: the size of the request; 1KiB of http.",
 		}),
 		size(func(w *Workload) *int { return &w.Message }, func(_ Workload, c ToolCapability) int {
 			return c.DefaultMessage
@@ -246,6 +257,7 @@ func Keys() []Key {
 		commandKey(Key{Name: "server", check: checkServer}, func(c Command) any { return c.Server }),
 		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready }),
 		commandKey(Key{Name: "metrics", check: checkMetrics}, func(c Command) any { return c.Metrics }),
+		versionKey(), tlsKey(), connectKey(), concurrencyKey(), caKey(), certificateKey(), headersKey(),
 		{
 			Name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },

@@ -15,6 +15,11 @@ func amounts(t *result.Trial, w experiment.Workload) (client, server check.Amoun
 	switch w.Mode {
 	case experiment.RR, experiment.CRR, experiment.Load, experiment.Ping:
 		return exchanged(t, w)
+	case experiment.HTTP:
+		if w.To != "" {
+			return client, server // the service may be anywhere
+		}
+		return exchanged(t, w)
 	case experiment.Stream, experiment.Messages:
 		return streamed(t, w)
 	}
@@ -34,7 +39,7 @@ func exchanged(t *result.Trial, w experiment.Workload) (client, server check.Amo
 	}
 	client.Bytes, server.Bytes = product(answered, w.Request), product(answered, response)
 	// TCP may put several requests of a load into one packet: they do not wait for each other.
-	if w.Mode != experiment.Load || t.Protocol == experiment.UDP {
+	if w.Mode != experiment.Load && w.Mode != experiment.HTTP || t.Protocol == experiment.UDP {
 		client.Packets, server.Packets = product(answered, 1), product(answered, 1)
 	}
 	return client, server

@@ -142,23 +142,27 @@ func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) 
 	}
 	client = append(client, "--warmup", p.Warmup.String())
 	client = append(client, nativeModeFlags(w, p)...)
-	server := []string{host.Self, "engine", "serve", "--listen", at(bind), "--data-port", strconv.Itoa(data),
-		"--secret-stdin", "--once"}
+	server := engineServer(n.secret, bind, control, data)
 	if pair.Client.Moves {
-		server = append(server, "--moving-clients")
+		server.Argv = append(server.Argv, "--moving-clients")
 	}
 	return Plan{
-		Server: &Command{
-			Argv:  server,
-			Env:   env,
-			Stdin: stdin,
-		},
+		Server:     server,
 		Ready:      Ready{Protocol: experiment.TCP, Port: control},
 		Sockets:    sockets(control, w.Protocol, data),
 		ServerEnds: onceEnds,
 		Client:     Command{Argv: append(client, nativeSocketFlags(w.Socket)...), Env: env, Stdin: stdin},
 		Expected:   p.Warmup + p.Duration + nativeOverhead + time.Duration(p.Connections)*nativeConnecting,
 	}, nil
+}
+
+// engineServer serves one session on a control port and a data port.
+func engineServer(secret string, bind netip.Addr, control, data int) *Command {
+	return &Command{
+		Argv: []string{host.Self, "engine", "serve", "--listen", netip.AddrPortFrom(bind, uint16(control)).String(),
+			"--data-port", strconv.Itoa(data), "--secret-stdin", "--once"},
+		Env: []string{process.Environment()}, Stdin: []byte(secret + "\n"),
+	}
 }
 
 // nativeModeFlags are the flags of the mode.
@@ -259,26 +263,32 @@ func nativeParams(w experiment.Workload) (wire.Params, error) {
 }
 
 // Parse reads the JSON lines that the client printed.
-func (*Native) Parse(out Output) (result.Measurement, error) {
-	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}}
+func (*Native) Parse(out Output) (result.Measurement, error) { return parseEngine(nativeName, out) }
+
+// parseEngine reads what the engine printed as the client of a tool.
+func parseEngine(name string, out Output) (result.Measurement, error) {
+	m := result.Measurement{Tool: result.ToolVersion{Name: name}}
 	run, err := record.Read(out.Stdout)
 	if err != nil {
 		m.Tool.Version = run.Start.Version
 		if _, failed := errors.AsType[*record.FailedError](err); failed {
-			return m, fmt.Errorf("%s: %w", nativeName, err)
+			return m, fmt.Errorf("%s: %w", name, err)
 		}
 		if out.ExitCode != 0 {
-			return m, fmt.Errorf("%s: exit status %d: %w%s", nativeName, out.ExitCode, err, lastWords(out.Stderr))
+			return m, fmt.Errorf("%s: exit status %d: %w%s", name, out.ExitCode, err, lastWords(out.Stderr))
 		}
-		return m, fmt.Errorf("%s: %w%s", nativeName, err, lastWords(out.Stderr))
+		return m, fmt.Errorf("%s: %w%s", name, err, lastWords(out.Stderr))
 	}
 	r := run.Result
 	m.Tool.Version = r.Version
+	if r.Mode == wire.ModeHTTP {
+		m.Tool.Name = httpName // also of a recording, which does not say as which tool the engine ran
+	}
 	if out.ExitCode != 0 {
-		return m, fmt.Errorf("%s: exit status %d after a result%s", nativeName, out.ExitCode, lastWords(out.Stderr))
+		return m, fmt.Errorf("%s: exit status %d after a result%s", name, out.ExitCode, lastWords(out.Stderr))
 	}
 	if w := out.Workload; w != nil && (w.Mode != r.Mode || w.Protocol != r.Protocol) {
-		return m, fmt.Errorf("%s: the output is of %s %s, and %s %s was asked for", nativeName, r.Protocol, r.Mode,
+		return m, fmt.Errorf("%s: the output is of %s %s, and %s %s was asked for", name, r.Protocol, r.Mode,
 			w.Protocol, w.Mode)
 	}
 	m.Mode, m.Protocol, m.MessageBytes = r.Mode, r.Protocol, r.MessageBytes

@@ -12,7 +12,7 @@ import (
 // A program is what a tool's file says about the tool. A tool is added to nearfar in the list of programs alone.
 type program struct {
 	declared experiment.Tool
-	// run is nil for a tool that nearfar only reads, and for native, which needs a secret (see NewNative).
+	// run is nil for a tool that nearfar only reads, and for native and http, which need a secret.
 	run Tool
 	// install says on which systems the tool runs, and where its programs come from.
 	install installation
@@ -25,7 +25,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
-		latteProgram(), commandProgram(), nativeProgram(),
+		latteProgram(), commandProgram(), nativeProgram(), httpProgram(),
 	}
 }
 
@@ -80,7 +80,9 @@ type Registry struct{ tools []Tool }
 func New(tools ...Tool) *Registry { return &Registry{tools: tools} }
 
 // All makes a registry of every tool that nearfar can run. The two ends of the native engine share the secret.
-func All(secret string) *Registry { return New(append([]Tool{NewNative(secret)}, Foreign()...)...) }
+func All(secret string) *Registry {
+	return New(append(append([]Tool{NewNative(secret)}, Foreign()...), NewHTTP(secret))...)
+}
 
 // Foreign gives the tools that other projects make and that nearfar can run.
 func Foreign() []Tool {

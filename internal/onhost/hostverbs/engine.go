@@ -42,7 +42,7 @@ Both must know a secret. By hand: 'serve' prints one; give it to the client in t
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(v.engineServe(), v.engineRR(), v.engineCRR(), v.engineStream(), v.engineLoad(), v.engineSamples(),
-		v.engineMessages())
+		v.engineMessages(), v.engineHTTP())
 	return cmd
 }
 
@@ -298,8 +298,7 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 		return err
 	}
 	if secret == nil {
-		return &UsageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give "+
-			"--secret-stdin", SecretVariable)}
+		return noSecret()
 	}
 	o := session.RunOptions{
 		Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered,
@@ -314,18 +313,27 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 	return errors.Join(c.measure(ctx, o), done())
 }
 
-// measure prints the record, each line when it is known; in JSON, a failure is the last.
+func noSecret() error {
+	return &UsageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give --secret-stdin",
+		SecretVariable)}
+}
+
 func (c *engineRun) measure(ctx context.Context, o session.RunOptions) error {
-	if c.format == "json" {
-		w := record.NewWriter(c.verbs.Data)
-		r, err := engine.Run(ctx, o, w)
+	return c.verbs.printed(c.format, func(to session.Observer) (record.Result, error) { return engine.Run(ctx, o, to) })
+}
+
+// printed measures and prints the record, each line when it is known; in JSON, a failure is the last.
+func (v *Verbs) printed(format string, measure func(to session.Observer) (record.Result, error)) error {
+	if format == "json" {
+		w := record.NewWriter(v.Data)
+		r, err := measure(w)
 		if err != nil {
 			return errors.Join(err, w.Failure(err.Error()))
 		}
 		return w.Result(r)
 	}
-	p := enginePrinter{out: c.verbs.Stdout}
-	r, err := engine.Run(ctx, o, p)
+	p := enginePrinter{out: v.Stdout}
+	r, err := measure(p)
 	if err != nil {
 		return err
 	}

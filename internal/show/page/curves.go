@@ -102,7 +102,7 @@ func (c *collector) attempts(workload, arm int) (good []*result.Trial, failed in
 
 // distributed is the metric of the trials' histograms.
 func distributed(trials []*result.Trial) string {
-	if len(trials) > 0 && trials[0].Definition == result.DefinitionResponseTime {
+	if len(trials) > 0 && result.TimesResponses(trials[0].Definition) {
 		return result.ResponseTime
 	}
 	return result.RTT

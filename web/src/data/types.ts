@@ -832,6 +832,12 @@ export type MetricName =
   | "late"
   | "ipdv"
   | "cpu"
+  | "lookup_time"
+  | "tls_time"
+  | "first_byte_time"
+  | "rest_time"
+  | "errors"
+  | "error_share"
   | "failures"
   | "cpu_per_bit";
 

@@ -83,11 +83,14 @@ func Quantities(trials []result.Trial) []Quantity {
 		return Present(trials, own(trials))
 	case trials[0].Mode == experiment.Messages:
 		return Present(trials, []Quantity{rate(result.MessageRate)})
-	case trials[0].Definition == result.DefinitionResponseTime:
+	case result.TimesResponses(trials[0].Definition):
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
 		lost = Present(trials, []Quantity{{Metric: result.Loss, Unit: result.One}})
+		if errors := (Quantity{Metric: result.ErrorShare, Unit: result.One}); errors.any(trials) {
+			lost = Present(trials, []Quantity{errors})
+		}
 	case trials[0].Tool.Name != "netperf":
 		all = times(result.RTT, result.P50, result.P99)
 	}
@@ -146,8 +149,14 @@ func Beside(trials []result.Trial) []Quantity {
 	}
 	var all []Quantity
 	switch {
-	case trials[0].Definition == result.DefinitionResponseTime:
+	case result.TimesResponses(trials[0].Definition):
 		all = append(all, rate(result.TransactionRate))
+		if trials[0].Definition == result.DefinitionHTTP {
+			for _, phase := range []string{result.LookupTime, result.ConnectTime, result.TLSTime, result.FirstByteTime,
+				result.RestTime} {
+				all = append(all, Quantity{Metric: phase, Stat: result.P50, Unit: result.Seconds})
+			}
+		}
 	case trials[0].Mode == experiment.Messages:
 		all = append(all, Quantity{Metric: result.Loss, Unit: result.One})
 	}

@@ -183,6 +183,13 @@ func (f fields) Text(key, example string, into *string) (given bool) {
 	return given
 }
 
+// Texts reads a mapping of texts.
+func (f fields) Texts(key, example string, into *map[string]string) (given bool) {
+	_, given = f.named[key]
+	*into = f.reader.labels(f, key, example)
+	return given
+}
+
 // Parsed reads a single value with a function, whose error says what is wrong with it.
 func (f fields) Parsed(key, example string, parse func(text string) error) (given bool) {
 	v, given := f.reader.optional(f, key)

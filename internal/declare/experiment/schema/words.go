@@ -138,6 +138,9 @@ func (t toolWords) DefaultRequests() string {
 		if !c.Request.Taken() {
 			return ""
 		}
+		if c.Mode == experiment.HTTP {
+			return experiment.FormatSize(0)
+		}
 		return experiment.FormatSize(cmp.Or(c.DefaultRequest, experiment.DefaultRequest))
 	}, false)
 }

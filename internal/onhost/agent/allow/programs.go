@@ -78,7 +78,18 @@ func engineForms() []form {
 			operands: []check{withPort(peer)},
 		})
 	}
-	return forms
+	// A URL would make this host ask whatever service it reaches, so that --to is not here.
+	return append(forms, form{
+		words: []string{"engine", "http"},
+		options: map[string]check{
+			"-f": oneOf("json"), "--secret-stdin": nil, "--duration": duration(), "--warmup": duration(),
+			"--request": size, "--response": size, "--http": oneOf("1.1", "2"), "--tls": nil, "--per-request": nil,
+			"--concurrency": number(1, maxStreams), "--rate": pattern(rate, "a rate, such as 1000/s"),
+			"--arrivals": oneOf("constant", "poisson"), "--seed": number(0, 1<<62),
+		},
+		required: []string{"--secret-stdin"},
+		operands: []check{withPort(peer)},
+	})
 }
 
 func sockperfForms() []form {
