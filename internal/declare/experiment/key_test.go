@@ -53,13 +53,14 @@ func TestKeysAreCompared(t *testing.T) {
 func TestConditions(t *testing.T) {
 	on := true
 	all := Workload{Duration: 1, Warmup: 2, Interval: 3, ZeroCopy: true, Placement: Placement{Client: []int{1}},
-		Socket: Socket{Wait: WaitSpin, Congestion: "bbr", NoDelay: &on, DSCP: 4, SendBuffer: 5, ReceiveBuffer: 6}}
+		Socket: Socket{Wait: WaitSpin, Congestion: "bbr", NoDelay: &on, DSCP: 4, SendBuffer: 5, ReceiveBuffer: 6},
+		Web:    Web{CA: "a", CertificateEnv: "B", HeadersEnv: map[string]string{"C": "D"}}}
 	conditions := func(w Workload) string { return written(w.Conditions()) }
 	var names, keys []string
 	for _, p := range all.Conditions() {
 		names = append(names, p.Name)
 	}
-	want := []string{"duration", "warm-up", "interval", "zerocopy", "sockets", "placement"}
+	want := []string{"duration", "warm-up", "interval", "zerocopy", "sockets", "access", "placement"}
 	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
@@ -77,7 +78,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %s, without it %s", k.Name, conditions(all), conditions(all.Without([]string{k.Name})))
 		}
 	}
-	if none := (Workload{}); len(keys) != 11 || conditions(all.Without(keys)) != conditions(none) {
+	if none := (Workload{}); len(keys) != 14 || conditions(all.Without(keys)) != conditions(none) {
 		t.Errorf("without %q: %s", keys, conditions(all.Without(keys)))
 	}
 }

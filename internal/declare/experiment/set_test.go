@@ -92,7 +92,8 @@ func TestEverySettableKeyHasAValue(t *testing.T) {
 		Connections: 1, Rate: 1e6,
 		Arrivals: experiment.PoissonArrivals,
 		Batch:    1, Direction: experiment.Upload, Socket: experiment.Socket{Wait: experiment.WaitSpin,
-			NoDelay: &on}, Placement: experiment.Placement{Kind: experiment.PlacementFree}}
+			NoDelay: &on}, Web: experiment.Web{Version: experiment.HTTP2, Connect: experiment.PerRequest},
+		Placement: experiment.Placement{Kind: experiment.PlacementFree}}
 	for _, key := range experiment.SettableKeys() {
 		if w.Value(key) == "" {
 			t.Errorf("%s has no value", key)

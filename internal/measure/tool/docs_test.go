@@ -36,7 +36,7 @@ func installTable() string {
 	var b strings.Builder
 	b.WriteString("| tool | on | |\n|---|---|---|\n")
 	for _, p := range programs() {
-		if p.declared.Name == nativeName || p.declared.Name == CommandName { // one is nearfar's, one has no programs
+		if slices.Contains([]string{nativeName, httpName, CommandName}, p.declared.Name) { // nearfar's own, and no program
 			continue
 		}
 		group := map[string][]string{}

@@ -46,7 +46,7 @@ func sizeCases(c experiment.Capability) (cases []limitCase) {
 			cases = append(cases, limitCase{name: "request", yaml: map[string]string{"request": bytesText(n)},
 				good: good,
 				change: func(w *experiment.Workload) {
-					if w.Request = n; c.Response.Max > 0 {
+					if w.Request = n; c.Response.Max > 0 && c.Mode != experiment.HTTP { // of which a request of 0 is a GET
 						w.Response = n
 					}
 				}})
