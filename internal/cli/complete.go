@@ -161,7 +161,7 @@ func metricWords() []string {
 			words = append(words, metric+"."+stat)
 		}
 	}
-	for _, metric := range []string{"goodput", "transaction_rate", "message_rate", "loss", "retransmits"} {
+	for _, metric := range []string{"goodput", "transaction_rate", "message_rate", "loss", "error_share", "retransmits"} {
 		if _, known := result.UnitOf(metric); known {
 			words = append(words, metric)
 		}
@@ -176,6 +176,7 @@ func engineWords(mode string) map[string]cobra.CompletionFunc {
 		"format": fixed("text", "json"), "direction": fixed(experiment.Upload, experiment.Download, experiment.Both),
 		"protocol": from(func() []string { return tool.Declared().Protocols(native, mode) }),
 		"wait":     from(func() []string { return tool.Declared().Waits(native, mode) }),
+		"http":     fixed(experiment.HTTP1, experiment.HTTP2),
 		"loop":     fixed(wire.LoopGo, wire.LoopAssembly),
 		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
 	}

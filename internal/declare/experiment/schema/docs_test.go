@@ -87,6 +87,26 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
+// The experiments of the page about HTTP are right.
+func TestExamplesOfHTTP(t *testing.T) {
+	s, found := compiledSchema(t), 0
+	for _, b := range fencedBlocks(t, "../../../../docs/http.md") {
+		if b.info != "yaml" {
+			continue
+		}
+		found++
+		if _, err := experimentfile.Parse("experiment.yaml", []byte(b.text), testTools); err != nil {
+			t.Errorf("%v\nin:\n%s", err, b.text)
+		}
+		if value, err := asJSON(t, []byte(b.text)); err != nil || s.Validate(value) != nil {
+			t.Errorf("%v, %v\nin:\n%s", err, s.Validate(value), b.text)
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d examples", found)
+	}
+}
+
 // The experiments of the page about clusters are right. Its other blocks are manifests.
 func TestExamplesOfClusters(t *testing.T) {
 	found := 0

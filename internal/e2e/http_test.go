@@ -1,0 +1,188 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestHTTPOverAWire: a wire of 5 ms each way judges how many round trips a request takes: one over a connection that
+// stays, one more to connect, and one more for TLS 1.3, with both versions of HTTP.
+func TestHTTPOverAWire(t *testing.T) {
+	const wire = 0.010
+	a := measure(t, `
+nearfar: v1
+name: http-wire
+arms:
+  wire: {lab: {path: [{wire: {delay: 5ms}}]}}
+workloads:
+  - {name: stays, tool: http, duration: 1s, warmup: 200ms}
+  - {name: each, tool: http, connect: per-request, duration: 1s, warmup: 200ms}
+  - {name: tls-stays, tool: http, tls: true, duration: 1s, warmup: 200ms}
+  - {name: tls-each, tool: http, tls: true, connect: per-request, duration: 1s, warmup: 200ms}
+  - {name: two-stays, tool: http, version: 2, concurrency: 4, request: 64B, duration: 1s, warmup: 200ms}
+  - {name: two-tls-each, tool: http, version: 2, tls: true, connect: per-request, duration: 1s, warmup: 200ms}
+  - {name: offered, tool: http, rate: 200/s, concurrency: 8, duration: 1s, warmup: 200ms}
+schedule: {blocks: 2, seed: 1}
+`)
+	wantNoFailures(t, a)
+	for workload, trips := range map[string]float64{"stays": 1, "each": 2, "tls-stays": 1, "tls-each": 3, "two-stays": 1,
+		"two-tls-each": 3, "offered": 1} {
+		p50 := median(t, a, "wire", workload, "response_time", "p50")
+		t.Logf("%s: %.3f ms", workload, p50*1e3)
+		if p50 < trips*wire || p50 > trips*wire*1.05+0.0015 {
+			t.Errorf("%s: %v s, not %v round trips of %v s", workload, p50, trips, wire)
+		}
+	}
+	for phase, workload := range map[string]string{"connect_time": "each", "tls_time": "tls-each",
+		"first_byte_time": "stays"} {
+		if p50 := median(t, a, "wire", workload, phase, "p50"); p50 < wire || p50 > wire*1.05+0.001 {
+			t.Errorf("%s of %s: %v s, not a round trip of %v s", phase, workload, p50, wire)
+		}
+	}
+}
+
+// TestHTTPExample runs the first experiment of docs/http.md, with fewer blocks.
+func TestHTTPExample(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(text, "```")
+	if !found {
+		t.Fatal("docs/http.md has no example")
+	}
+	a := measure(t, text+"schedule: {blocks: 6, seed: 1}\n")
+	wantNoFailures(t, a)
+	// Each round trip of the far wire takes 1 ms, and there are three with a new connection and TLS.
+	for workload, trips := range map[string]float64{"page": 1, "new-page": 3, "offered": 1} {
+		more := median(t, a, "far", workload, "response_time", "p50") - median(t, a, "near", workload, "response_time", "p50")
+		if more < 0.9e-3*trips || more > 1.3e-3*trips {
+			t.Errorf("%s: %v s more, and %v round trips of 1 ms", workload, more, trips)
+		}
+	}
+	t.Log(a.Verdict)
+}
+
+// serviceOf serves pages on loopback, and keeps what it saw of the first request.
+func serviceOf(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// ofService is an experiment that measures a service of the user's from this machine.
+func ofService(to, keys string) string {
+	return `
+nearfar: v1
+name: own-service
+hosts:
+  here: {local: {}, address: 127.0.0.1}
+arms:
+  own: {client: here, server: here}
+workloads:
+  - {name: page, tool: http, duration: 500ms, warmup: 100ms, to: "` + to + `"` + keys + `}
+schedule: {blocks: 2, seed: 1, retries: 0}
+`
+}
+
+// TestHTTPSecretsStay: the value of a header reaches the service, and no command line, file, page or output has it.
+func TestHTTPSecretsStay(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-5d0c9e"
+	var once sync.Once
+	var seen, where string
+	to := serviceOf(t, func(w http.ResponseWriter, r *http.Request) {
+		once.Do(func() { seen, where = r.Header.Get("Authorization"), inCommandLines(canary) })
+		_, _ = w.Write([]byte("ok"))
+	})
+	dir := workspace(t)
+	cmd := exec.Command(program, "run", write(t, dir, ofService(to, `, headers_env: {Authorization: PAGE_TOKEN}`)))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "PAGE_TOKEN="+canary)
+	said, err := cmd.CombinedOutput()
+	if err != nil || bytes.Contains(said, []byte(canary)) {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if seen != canary || where != "" {
+		t.Errorf("the service saw %q; the value is in %s", seen, where)
+	}
+	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%q, %v", runs, err)
+	}
+	nearfar(t, dir, nil, "report", runs[0], "-f", "html", "-o", "report.html")
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if files++; bytes.Contains(text, []byte(canary)) {
+			t.Errorf("%s has the value", path)
+		}
+		return err
+	})
+	if err != nil || files < 6 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// inCommandLines names the processes whose command line has a text.
+func inCommandLines(text string) (who string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(text)) {
+			who += " " + path + ": " + string(line)
+		}
+	}
+	return who
+}
+
+// TestHTTPFaults: a service that is not there, and one that does not answer, are told in the run's own words, in time.
+func TestHTTPFaults(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := "http://" + l.Addr().String()
+	t.Cleanup(func() { _ = l.Close() })
+	for name, c := range map[string]struct{ to, keys, want string }{
+		"hangs":  {silent, "", "timeout (waiting for the answer: no end within the time-out)"},
+		"absent": {"http://127.0.0.1:1", "", "connect (connecting: dial tcp 127.0.0.1:1: connect: connection refused)"},
+		"status": {serviceOf(t, http.NotFound), "", "status (status 404)"},
+		"no TLS": {strings.Replace(serviceOf(t, http.NotFound), "http:", "https:", 1), "", "tls (TLS: "},
+		"unset":  {"http://127.0.0.1:1", ", headers_env: {A: NOT_SET_ANYWHERE}", "variable NOT_SET_ANYWHERE is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workspace(t)
+			cmd := exec.Command(program, "run", write(t, dir, ofService(c.to, c.keys)))
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
+			began := time.Now()
+			said, err := cmd.CombinedOutput()
+			if text := strings.Join(strings.Fields(string(said)), " "); err == nil || !strings.Contains(text, c.want) {
+				t.Errorf("%v: %s", err, said)
+			}
+			if took := time.Since(began); took > 90*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if left := inCommandLines(dir); left != "" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
+}
