@@ -84,8 +84,8 @@ func versionKey() Key {
 
 func tlsKey() Key {
 	return onOff(func(w *Workload) *bool { return &w.TLS }, Key{
-		Name: "tls", About: "TLS 1.3 with nearfar's own server, by a key that is made for the trial ({{WhoTakes}}). With to, " +
-			"the URL says it.",
+		Name: "tls", About: "TLS 1.3 with nearfar's own server, by a key that is made for the trial ({{WhoTakes}}). With " +
+			"to, the URL says it.",
 	})
 }
 

@@ -97,13 +97,14 @@ func TestHTTPNeedsItsVariables(t *testing.T) {
 			change(w)
 		}
 	}
+	header := func(name, variable string) func(w *experiment.Workload) {
+		return func(w *experiment.Workload) { w.HeadersEnv = map[string]string{name: variable} }
+	}
 	for want, change := range map[string]func(w *experiment.Workload){
-		"variable NONE is not set": service(func(w *experiment.Workload) {
-			w.HeadersEnv = map[string]string{"A": "NONE"}
-		}),
-		"variable EMPTY is not set":  service(func(w *experiment.Workload) { w.HeadersEnv = map[string]string{"A": "EMPTY"} }),
-		"has control characters":     service(func(w *experiment.Workload) { w.HeadersEnv = map[string]string{"A": "AUTH"} }),
-		"set by nearfar":             service(func(w *experiment.Workload) { w.HeadersEnv = map[string]string{"Connection": "PEM"} }),
+		"variable NONE is not set":   service(header("A", "NONE")),
+		"variable EMPTY is not set":  service(header("A", "EMPTY")),
+		"has control characters":     service(header("A", "AUTH")),
+		"set by nearfar":             service(header("Connection", "PEM")),
 		"ca: file does not exist":    service(func(w *experiment.Workload) { w.CA = "none.pem" }),
 		"no certificate in PEM":      service(func(w *experiment.Workload) { w.CA = "ca.pem" }),
 		"certificate and its key":    service(func(w *experiment.Workload) { w.CertificateEnv = "PEM" }),

@@ -62,13 +62,13 @@ not followed, and no proxy is used.`,
 	f.StringVar(&c.arrivals, "arrivals", timing.ConstantArrivals, "constant, or poisson")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the random times of --arrivals poisson")
 	f.IntVar(&c.ip, "ip", 0, "version of IP for the name in --to, 4 or 6; 0 for any")
-	f.StringToStringVar(&c.headers, "header-env", nil, "more headers for --to, each with the environment `VARIABLE` that has "+
-		"its value, such as Authorization=API_TOKEN")
+	f.StringToStringVar(&c.headers, "header-env", nil, "more headers for --to, each with the environment `VARIABLE` "+
+		"that has its value, such as Authorization=API_TOKEN")
 	f.StringVar(&c.ca, "ca", "", "PEM `FILE` with the certificates that sign the one of --to")
 	f.StringVar(&c.certificate, "certificate", "", "PEM `FILE` with the client's certificate and key")
 	f.BoolVar(&c.secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
-	f.BoolVar(&c.privateStdin, "private-stdin", false, "read headers and certificates from standard input, as a run gives "+
-		"them")
+	f.BoolVar(&c.privateStdin, "private-stdin", false, "read headers and certificates from standard input, as a run "+
+		"gives them")
 	return cmd
 }
 

@@ -84,9 +84,11 @@ func TestHostileServers(t *testing.T) {
 		"informs without end": {func(c *net.TCPConn, _ *http.Request) {
 			_, _ = io.WriteString(c, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100))
 		}, "protocol (the server sent 5 answers of the kind 1xx)"},
-		"resets": {func(c *net.TCPConn, _ *http.Request) { _ = c.SetLinger(0); _ = c.Close() }, "closed (waiting for the answer"},
-		"closes": {func(c *net.TCPConn, _ *http.Request) { _ = c.Close() }, "closed (waiting for the answer: the server closed"},
-		"fails":  {say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), "status (status 503)"},
+		"resets": {func(c *net.TCPConn, _ *http.Request) { _ = c.SetLinger(0); _ = c.Close() },
+			"closed (waiting for the answer"},
+		"closes": {func(c *net.TCPConn, _ *http.Request) { _ = c.Close() },
+			"closed (waiting for the answer: the server closed"},
+		"fails": {say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), "status (status 503)"},
 		"redirects": {say("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
 			"status (status 302)"},
 		"upgrades": {say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), "status 101"},

@@ -13,8 +13,8 @@ import (
 // MaxPrivate limits what Private is on the wire, in bytes.
 const MaxPrivate = 1 << 20
 
-// Private is what a client needs for a service of the user's and what nobody else may see. It travels on standard input,
-// as one JSON object.
+// Private is what a client needs for a service of the user's and what nobody else may see. It travels on standard
+// input, as one JSON object.
 type Private struct {
 	// Headers are by name.
 	Headers map[string]string `json:"headers,omitempty"`

@@ -84,7 +84,8 @@ func identity() (*tls.Config, []byte, error) {
 		return nil, nil, err
 	}
 	now := time.Now()
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, 2)}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour),
+		NotAfter: now.AddDate(0, 0, 2)}
 	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {
 		return nil, nil, err

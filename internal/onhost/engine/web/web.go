@@ -122,7 +122,7 @@ func CheckHeader(h http.Header) error {
 			return fmt.Errorf("the header %s is set by nearfar", name)
 		}
 		for _, value := range values {
-			if len(value) > 8<<10 || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			if len(value) > 8<<10 || strings.ContainsFunc(value, isControl) {
 				return fmt.Errorf("the value of the header %s is longer than 8 KiB, or has control characters", name)
 			}
 		}
@@ -138,6 +138,8 @@ func ownHeader(name string) bool {
 	}
 	return false
 }
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // isToken says that a character may stand in the name of a header (RFC 9110, token).
 func isToken(r rune) bool {
