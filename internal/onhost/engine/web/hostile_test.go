@@ -110,6 +110,18 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
+// TestHangsBeforeTheWindow: a request of the warm-up that gets no answer leaves nothing for the window.
+func TestHangsBeforeTheWindow(t *testing.T) {
+	t.Parallel()
+	o := options(t, "http://"+misbehave(t, func(*net.TCPConn, *http.Request) {}))
+	o.Warmup, o.Timeout = 100*time.Millisecond, time.Second
+	_, err := Measure(t.Context(), o, &collector{})
+	if err == nil || !strings.HasPrefix(err.Error(), "no request was sent within the window") ||
+		!strings.HasSuffix(err.Error(), "before the window: timeout (waiting for the answer: no end within the time-out)") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestNobodyListens: a refused connection is an error of its own kind, and no loop without a pause.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()

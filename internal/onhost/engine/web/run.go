@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -242,6 +243,10 @@ func (r *run) result() (record.Result, error) {
 	offered := t.scheduled
 	if o.open() {
 		offered += r.pacer.Remaining(int64(o.Warmup))
+	}
+	if offered == 0 && !o.open() {
+		return record.Result{}, fmt.Errorf("no request was sent within the window: those before it had no answer in time%s",
+			strings.TrimSuffix(": "+t.complaint(), ": "))
 	}
 	if offered == 0 {
 		return record.Result{}, fmt.Errorf("the schedule has no request within %v: offer more, or for longer", o.Duration)

@@ -82,7 +82,7 @@ func (t *tally) failed(intended int64, f *failure, secrets []string) {
 	defer t.mu.Unlock()
 	if intended < t.start {
 		if t.early == "" {
-			t.early = say(f, secrets)
+			t.early = fmt.Sprintf("%v (%s)", f.kind, say(f, secrets))
 		}
 		return
 	}
