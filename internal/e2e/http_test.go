@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // TestHTTPOverAWire: a wire of 5 ms each way judges how many round trips a request takes: one over a connection that
@@ -34,26 +38,39 @@ workloads:
   - {name: two-stays, tool: http, version: 2, concurrency: 4, request: 64B, duration: 1s, warmup: 200ms}
   - {name: two-tls-each, tool: http, version: 2, tls: true, connect: per-request, duration: 1s, warmup: 200ms}
   - {name: offered, tool: http, rate: 200/s, concurrency: 8, duration: 1s, warmup: 200ms}
-schedule: {blocks: 2, seed: 1}
+schedule: {blocks: 4, seed: 1}
 `)
 	wantNoFailures(t, a)
 	for workload, trips := range map[string]float64{"stays": 1, "each": 2, "tls-stays": 1, "tls-each": 3, "two-stays": 1,
 		"two-tls-each": 3, "offered": 1} {
-		p50 := median(t, a, "wire", workload, "response_time", "p50")
-		t.Logf("%s: %.3f ms", workload, p50*1e3)
-		if p50 < trips*wire || p50 > trips*wire*1.05+0.0015 {
-			t.Errorf("%s: %v s, not %v round trips of %v s", workload, p50, trips, wire)
+		least := quickest(t, a, "wire", workload, result.ResponseTime)
+		t.Logf("%s: %.3f ms", workload, least*1e3)
+		if least < trips*wire || least > trips*wire*1.05+0.001 {
+			t.Errorf("%s: %v s, not %v round trips of %v s", workload, least, trips, wire)
 		}
 	}
-	for phase, workload := range map[string]string{"connect_time": "each", "tls_time": "tls-each",
-		"first_byte_time": "stays"} {
-		if p50 := median(t, a, "wire", workload, phase, "p50"); p50 < wire || p50 > wire*1.05+0.001 {
-			t.Errorf("%s of %s: %v s, not a round trip of %v s", phase, workload, p50, wire)
+	for phase, workload := range map[string]string{result.ConnectTime: "each", result.TLSTime: "tls-each",
+		result.FirstByteTime: "stays"} {
+		if least := quickest(t, a, "wire", workload, phase); least < wire || least > wire*1.05+0.001 {
+			t.Errorf("%s of %s: %v s, not a round trip of %v s", phase, workload, least, wire)
 		}
 	}
 }
 
-// TestHTTPExample runs the first experiment of docs/http.md, with fewer blocks.
+// quickest is the shortest time of a metric in the trials of an arm and a workload: what the path takes at least,
+// however busy the machine is.
+func quickest(t *testing.T, a answer.Answer, arm, workload, metric string) float64 {
+	t.Helper()
+	least := math.Inf(1)
+	for _, trial := range trials(t, a) {
+		if v, ok := trial.Value(metric, result.Min); ok && trial.Arm == arm && trial.Workload == workload {
+			least = min(least, v)
+		}
+	}
+	return least
+}
+
+// TestHTTPExample runs the first experiment of docs/http.md, for a shorter time.
 func TestHTTPExample(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
 	if err != nil {
@@ -64,11 +81,13 @@ func TestHTTPExample(t *testing.T) {
 	if !found {
 		t.Fatal("docs/http.md has no example")
 	}
-	a := measure(t, text+"schedule: {blocks: 6, seed: 1}\n")
+	text = strings.ReplaceAll(text, "response: 10KB", "response: 10KB, duration: 300ms, warmup: 100ms")
+	a := measure(t, text+"schedule: {blocks: 3, seed: 1}\n", "--force")
 	wantNoFailures(t, a)
 	// Each round trip of the far wire takes 1 ms, and there are three with a new connection and TLS.
 	for workload, trips := range map[string]float64{"page": 1, "new-page": 3, "offered": 1} {
-		more := median(t, a, "far", workload, "response_time", "p50") - median(t, a, "near", workload, "response_time", "p50")
+		more := quickest(t, a, "far", workload, result.ResponseTime) -
+			quickest(t, a, "near", workload, result.ResponseTime)
 		if more < 0.9e-3*trips || more > 1.3e-3*trips {
 			t.Errorf("%s: %v s more, and %v round trips of 1 ms", workload, more, trips)
 		}
