@@ -31,9 +31,9 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import FILE...",
 		Short: "Read outputs recorded elsewhere, as trials or as a run",
 		Long: `Import reads recorded outputs of sockperf, netperf, iperf3, ping, qperf, ntttcp, latte or nearfar's own
-engine (-f json). It prints them as trials with full round trips and base units. A FILE may contain a whole terminal
-session with several runs of a program. "-" reads standard input, and a directory stands for its files. A failed run
-becomes a trial with an error.
+engine (-f json), and of programs that nearfar does not run (--tool lists all). It prints them as trials with full round
+trips and base units. A FILE may contain a whole terminal session with several runs of a program. "-" reads standard
+input, and a directory stands for its files. A failed run becomes a trial with an error.
 
 With --run the trials become a run directory, which report, compare and gate read in the same way as a measured run. The
 order in which the trials ran is not known, so they are not paired; with one trial a side there is a difference and no

@@ -36,7 +36,8 @@ func installTable() string {
 	var b strings.Builder
 	b.WriteString("| tool | on | |\n|---|---|---|\n")
 	for _, p := range programs() {
-		if slices.Contains([]string{nativeName, httpName, CommandName}, p.declared.Name) { // nearfar's own, and no program
+		// nearfar's own, and no program
+		if slices.Contains([]string{nativeName, httpName, CommandName}, p.declared.Name) || isOnlyRead(p.declared.Name) {
 			continue
 		}
 		group := map[string][]string{}
@@ -120,7 +121,7 @@ func TestDeclaredIsWhatRuns(t *testing.T) {
 		if runs && beside != companion {
 			t.Errorf("%s: declared as a background is %v, and it can be one is %v", declared.Name, beside, companion)
 		}
-		if declared.Prints == "" || declared.Versions == "" || runs != (declared.Runs != "" && declared.Systems != "") {
+		if declared.Prints == "" || declared.Versions == "" || runs != (declared.Runs != "") || runs != (declared.Systems != "") {
 			t.Errorf("%s: the documentation lacks something: %+v", declared.Name, declared)
 		}
 	}

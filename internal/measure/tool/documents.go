@@ -21,6 +21,8 @@ const maxBroken = 1000
 var (
 	jsonStart = lazyregexp.New(`\{\s*"`)
 	jsonIperf = lazyregexp.New(`^\{\s*"(?:start|intervals|end|error|event|title|extra_data)"`)
+	// jsonImported are the first keys of documents of tools that are only imported.
+	jsonImported = lazyregexp.New(`^\{\s*"RunType"`)
 )
 
 // maxDocuments is how many JSON documents a recording can have. iperf3 and the native engine print one for each
@@ -58,7 +60,7 @@ func jsonDocuments(text string) (docs []document, rest string) {
 		if ok && syntax.Offset > 0 && int(syntax.Offset) < len(text) {
 			used = max(1, int(syntax.Offset)-1)
 		}
-		if jsonIperf.MatchString(text[:used]) {
+		if jsonIperf.MatchString(text[:used]) || jsonImported.MatchString(text[:used]) {
 			docs = append(docs, document{body: text[:used], truncated: true})
 		} else {
 			left.WriteString(text[:used])

@@ -27,7 +27,7 @@ const sockperfHead = "sockperf: == version #3.10-0.git5ebd327da983 ==\nsockperf[
 	"[ 0] IP = 10.0.0.2        PORT = 11111 # TCP\n"
 
 func samples() []sample {
-	return []sample{
+	return append([]sample{
 		{
 			name: "sockperf 3.10 summary line", tool: "sockperf", protocol: "tcp", reportedAs: "half-rtt",
 			text: sockperfHead + "sockperf: [Total Run] RunTime=2.000 sec; Warm up time=400 msec; SentMessages=40; ReceivedMessages=40\n" +
@@ -262,7 +262,7 @@ func samples() []sample {
 		{
 			name: "ntttcp error", tool: "ntttcp", reportedAs: "none", text: "NTTTCP for Linux 1.4.0\n13:44:25 ERR : failed to connect to receiver\n", fails: "failed to connect",
 		},
-	}
+	}, importedSamples()...)
 }
 
 func metricKey(m result.Metric) string {

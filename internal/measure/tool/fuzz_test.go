@@ -34,7 +34,7 @@ func sound(t *testing.T, m result.Measurement) {
 		if math.IsNaN(metric.Value) || math.IsInf(metric.Value, 0) || metric.Value < 0 {
 			t.Errorf("%s = %v", metricKey(metric), metric.Value)
 		}
-		if metric.Name == result.RTT && m.Definition == result.DefinitionNone {
+		if (metric.Name == result.RTT || metric.Name == result.ResponseTime) && m.Definition == result.DefinitionNone {
 			t.Errorf("%s without a definition", metricKey(metric))
 		}
 	}

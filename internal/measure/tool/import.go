@@ -59,13 +59,18 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 		return nil, errEmpty
 	}
 	runs := &runs{seen: map[[sha256.Size]byte]bool{}}
-	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName || toolName == nativeName {
+	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName || toolName == nativeName ||
+		known[0].documents != nil {
 		var err error
-		if text, err = runs.documents(text, toolName); err != nil {
+		if text, err = runs.documents(text, toolName, known); err != nil {
 			return nil, err
 		}
 	}
 	read := func(p program, text string) {
+		if p.parseAll != nil {
+			runs.addAll(p.declared.Name, p.parseAll(text))
+			return
+		}
 		m, err := p.parse(text)
 		if err != nil && len(m.Metrics) == 0 && runs.byDocument[p.declared.Name] {
 			return // text beside a document of the same tool, which says more
@@ -120,8 +125,14 @@ func (r *runs) add(tool, body string, m result.Measurement, err error) {
 	r.found = append(r.found, Imported{Measurement: m, Err: err})
 }
 
-// documents reads the JSON and XML documents, and gives the text that is left.
-func (r *runs) documents(text, toolName string) (rest string, err error) {
+func (r *runs) addAll(tool string, found []foundRun) {
+	for _, f := range found {
+		r.add(tool, f.body, f.m, f.err)
+	}
+}
+
+// documents reads the JSON and XML documents of the tools that are known, and gives the text that is left.
+func (r *runs) documents(text, toolName string, known []program) (rest string, err error) {
 	r.byDocument = map[string]bool{}
 	if toolName == "" || toolName == ntttcpName {
 		var docs []document
@@ -138,8 +149,11 @@ func (r *runs) documents(text, toolName string) (rest string, err error) {
 	}
 	var stream []document
 	var native nativeRecords
+	imported := importedDocuments(known)
 	for _, d := range docs {
 		switch {
+		case imported.take(d):
+		case toolName != "" && known[0].documents != nil:
 		case (toolName == "" || toolName == nativeName) && native.take(d):
 		case toolName == nativeName:
 		case toolName != iperf3Name && isNtttcpJSON(d):
@@ -168,6 +182,7 @@ func (r *runs) documents(text, toolName string) (rest string, err error) {
 		r.add(nativeName, strings.Join(lines, "\n"), m, err)
 		r.byDocument[nativeName] = true
 	}
+	imported.end(r)
 	return rest, nil
 }
 

@@ -53,6 +53,21 @@ func (m *measured) addPrinted(name, stat, printed string, scale float64, scope s
 	return ok && m.add(name, stat, v*scale, scope)
 }
 
+// percentile adds a percentile as the tool printed it. It leaves out one that the count of observations does not
+// support; a count of 0 is not known.
+func (m *measured) percentile(name string, percentile, value float64, count int64) {
+	if percentile > 0 && percentile < 100 && (count <= 0 || result.SupportsPercentile(count, percentile)) {
+		m.add(name, result.PercentileStat(percentile), value, "")
+	}
+}
+
+// started records when the run began, if that is a time at which somebody can have measured.
+func (m *measured) started(at time.Time) {
+	if year := at.UTC().Year(); year >= 1990 && year < 2200 {
+		m.Started = at.UTC()
+	}
+}
+
 // has reports whether there is a metric of this name.
 func (m *measured) has(name string) bool {
 	return slices.ContainsFunc(m.Metrics, func(got result.Metric) bool { return got.Name == name })

@@ -19,14 +19,18 @@ type program struct {
 	// mark recognises the lines of its outputs, and parse reads the text of one run.
 	mark  func(line string) mark
 	parse func(text string) (result.Measurement, error)
+	// parseAll takes the place of parse for a tool whose texts hold several runs below one header.
+	parseAll func(text string) []foundRun
+	// documents reads the JSON documents of a tool that is only imported; nil for one that prints none.
+	documents func() documentReader
 }
 
 // programs lists all tools, in the order in which they are asked whether a line of a recording is theirs.
 func programs() []program {
-	return []program{
+	return append([]program{
 		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
 		latteProgram(), commandProgram(), nativeProgram(), httpProgram(),
-	}
+	}, importedPrograms()...)
 }
 
 // Declared gives what every tool declares about itself, native first, for the reader of experiment files and for all

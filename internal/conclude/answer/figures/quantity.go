@@ -83,7 +83,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		return Present(trials, own(trials))
 	case trials[0].Mode == experiment.Messages:
 		return Present(trials, []Quantity{rate(result.MessageRate)})
-	case result.TimesResponses(trials[0].Definition):
+	case responds(trials):
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
@@ -149,7 +149,7 @@ func Beside(trials []result.Trial) []Quantity {
 	}
 	var all []Quantity
 	switch {
-	case result.TimesResponses(trials[0].Definition):
+	case responds(trials):
 		all = append(all, rate(result.TransactionRate))
 		if trials[0].Definition == result.DefinitionHTTP {
 			for _, phase := range []string{result.LookupTime, result.ConnectTime, result.TLSTime, result.FirstByteTime,
@@ -165,6 +165,12 @@ func Beside(trials []result.Trial) []Quantity {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
 	return Present(trials, all)
+}
+
+// responds says whether the times of the trials are response times: of a load, or as a tool for HTTP printed them.
+func responds(trials []result.Trial) bool {
+	return result.TimesResponses(trials[0].Definition) ||
+		slices.ContainsFunc(trials[0].Metrics, func(m result.Metric) bool { return m.Name == result.ResponseTime })
 }
 
 // Present keeps the quantities that at least half of the trials of some arm have. If no arm has it, the trials are
