@@ -151,6 +151,7 @@ func describe(t result.Trial) string {
 	if t.MessageBytes != nil {
 		parts = append(parts, fmt.Sprintf("%d B", *t.MessageBytes))
 	}
+	parts = append(parts, t.Facts[result.FactSetting])
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	if len(parts) == 0 {
 		return "unknown"

@@ -28,7 +28,7 @@ func (t *Trial) BriefCounters() {
 // and that are missing here.
 func InAnswer(name string) bool {
 	switch name {
-	case FactWaited, FactOthers, FactMachineOthers, FactStolen,
+	case FactSetting, FactWaited, FactOthers, FactMachineOthers, FactStolen,
 		FactWireLatenessP50, FactWireLatenessP99, FactCoreToCoreBefore, FactCoreToCoreAfter,
 		"wait", "server.wait", "schedule", "placement", "io", "loop", "server.loop", "clock", "server.clock",
 		"client.pod", "server.pod", "client.node", "server.node":

@@ -67,6 +67,10 @@ type Measurement struct {
 // trial, 0 to 1. It is left out if the kernel does not report it.
 const FactStolen = "cpu_stolen"
 
+// FactSetting is a fact of imported trials: the setting in which a tool ran that measures several of them, such as
+// "netperf hostnet". It is a part of what a trial measures.
+const FactSetting = "setting"
+
 // NoteLimiter begins the notes of trials in which a limiter of the provider acted.
 const NoteLimiter = "A limiter of the provider acted"
 

@@ -3,6 +3,7 @@ package recordings
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -10,8 +11,9 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// workloadName names the workload of a trial by tool, mode, protocol, message size, and number of connections if there
-// are several: "sockperf-rr-tcp-1400B". Trials with the same name are compared with each other.
+// workloadName names the workload of a trial by tool, mode, protocol, message size, number of connections if there are
+// several, and the setting if the tool says one: "sockperf-rr-tcp-1400B". Trials with the same name are compared with
+// each other.
 func workloadName(t result.Trial) string {
 	parts := []string{t.Tool.Name}
 	if t.Mode != t.Tool.Name {
@@ -24,8 +26,16 @@ func workloadName(t result.Trial) string {
 	if n := connections(t); n != "" {
 		parts = append(parts, n+"-connections")
 	}
+	setting := strings.ReplaceAll(t.Facts[result.FactSetting], " ", "-")
+	parts = append(parts, setting)
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	return experiment.ToName(strings.Join(parts, "-"))
+	name := strings.Join(parts, "-")
+	if setting == "" || len(name) <= experiment.MaxName {
+		return experiment.ToName(name)
+	}
+	// What is cut off must still tell settings apart.
+	hash := crc32.ChecksumIEEE([]byte(name))
+	return experiment.ToName(name[:experiment.MaxName-9]) + fmt.Sprintf("-%08x", hash)
 }
 
 // connections returns how many connections a trial had in parallel; "" for one, and if the number is unknown.

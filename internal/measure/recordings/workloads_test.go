@@ -29,16 +29,26 @@ func TestWorkloadName(t *testing.T) {
 		t.Facts = map[string]string{"connections": n}
 		return t
 	}
+	withSetting := func(mode, setting string) result.Trial {
+		t := trialOf("k8s-netperf", mode, "tcp")
+		t.Facts = map[string]string{result.FactSetting: setting}
+		return t
+	}
 	stream := trialOf("iperf3", "stream", "tcp")
 	for want, trial := range map[string]result.Trial{
-		"sockperf-rr-tcp-1400B":           withBytes(trialOf("sockperf", "rr", "tcp"), 1400),
-		"ping-icmp-56B":                   withBytes(trialOf("ping", "ping", "icmp"), 56),
-		"iperf3-stream-tcp":               withConnections(withStreams(stream, 1), "1"),
-		"iperf3-stream-tcp-4-connections": withStreams(stream, 4),
-		"iperf3-stream-tcp-8-connections": withConnections(stream, "8"),
-		"iperf3":                          trialOf("iperf3", "", ""),
-		"latte-rr-_script_-4B":            withBytes(trialOf("latte", "rr", "<script>"), 4),
-		"x-" + strings.Repeat("y", 62):    trialOf("x", strings.Repeat("y", 99), ""),
+		"sockperf-rr-tcp-1400B":              withBytes(trialOf("sockperf", "rr", "tcp"), 1400),
+		"ping-icmp-56B":                      withBytes(trialOf("ping", "ping", "icmp"), 56),
+		"iperf3-stream-tcp":                  withConnections(withStreams(stream, 1), "1"),
+		"iperf3-stream-tcp-4-connections":    withStreams(stream, 4),
+		"iperf3-stream-tcp-8-connections":    withConnections(stream, "8"),
+		"iperf3":                             trialOf("iperf3", "", ""),
+		"latte-rr-_script_-4B":               withBytes(trialOf("latte", "rr", "<script>"), 4),
+		"k8s-netperf-rr-tcp-netperf-hostnet": withSetting("rr", "netperf hostnet"),
+		"k8s-netperf-stream-tcp-netperf-hostnet-samenode-svc-ext-vm": withSetting("stream",
+			"netperf hostnet samenode svc ext vm"),
+		"k8s-netperf-stream-tcp-netperf-hostnet-samenode-svc-ext-9a019187": withSetting("stream",
+			"netperf hostnet samenode svc ext vm burst16"),
+		"x-" + strings.Repeat("y", 62): trialOf("x", strings.Repeat("y", 99), ""),
 	} {
 		if got := workloadName(trial); got != want {
 			t.Errorf("%q, want %q", got, want)

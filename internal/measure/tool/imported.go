@@ -11,7 +11,7 @@ import (
 // importedPrograms lists the tools whose outputs are read, and which nearfar does not run. Each has a file of its own,
 // which says where its format is defined.
 func importedPrograms() []program {
-	return []program{fortioProgram(), wrkProgram()}
+	return []program{fortioProgram(), wrkProgram(), k8sNetperfProgram()}
 }
 
 // readOnly declares a tool that is only read: what it prints, and the versions whose outputs were read.
@@ -24,10 +24,6 @@ func readOnly(name, prints, versions string) program {
 		},
 	}
 }
-
-// factSetting says in which setting a tool that measures several of them ran, such as "host network". It becomes a part
-// of the workload's name: results of different settings are not one sample.
-const factSetting = "setting"
 
 // A foundRun is one of several runs that a reader found, with the text that says it.
 type foundRun struct {

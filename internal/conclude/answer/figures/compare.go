@@ -315,6 +315,7 @@ func Properties() []Property {
 			}
 			return strconv.Itoa(*t.MessageBytes) + " B"
 		}, keys: []string{"request", "response", "message", "protocol"}}, // over TCP some tools do not say
+		{Name: "setting", Of: func(t result.Trial) string { return t.Facts[result.FactSetting] }},
 		{Name: "offered load", Of: func(t result.Trial) string { return t.Facts["schedule"] },
 			keys: []string{"rate", "arrivals"}},
 	}
