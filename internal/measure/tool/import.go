@@ -54,6 +54,10 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	if len(known) == 0 {
 		return nil, fmt.Errorf("unknown tool %q; known are %s", toolName, strings.Join(Formats(), ", "))
 	}
+	data, err := gunzip(data)
+	if err != nil {
+		return nil, err
+	}
 	text := plain(data)
 	if strings.TrimSpace(text) == "" {
 		return nil, errEmpty

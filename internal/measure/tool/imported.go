@@ -2,6 +2,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"nearfar/internal/declare/experiment"
@@ -11,7 +12,7 @@ import (
 // importedPrograms lists the tools whose outputs are read, and which nearfar does not run. Each has a file of its own,
 // which says where its format is defined.
 func importedPrograms() []program {
-	return []program{fortioProgram(), wrkProgram(), k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram()}
+	return []program{fortioProgram(), wrkProgram(), k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram(), flentProgram()}
 }
 
 // readOnly declares a tool that is only read: what it prints, and the versions whose outputs were read.
@@ -42,18 +43,28 @@ type documentReader interface {
 
 // eachDocument is the reader of a tool whose documents each hold a number of runs.
 type eachDocument struct {
+	name  string
 	is    func(d document) bool
 	parse func(d document) []foundRun
 	found []foundRun
 }
 
 func (e *eachDocument) take(d document) bool {
-	if !e.is(d) {
+	switch {
+	case !e.is(d):
 		return false
+	case len(e.found) > MaxRuns:
+	case len(d.body) > maxSmallDocument:
+		err := fmt.Errorf("%s: its JSON is larger than any that it writes", e.name)
+		e.found = append(e.found, foundRun{d.body, newMeasured(e.name).Measurement, err})
+	default:
+		e.found = append(e.found, e.parse(d)...)
 	}
-	e.found = append(e.found, e.parse(d)...)
 	return true
 }
+
+// maxSmallDocument bounds the documents of tools that write one for each run, in bytes.
+const maxSmallDocument = 4 << 20
 
 func (e *eachDocument) runs() []foundRun { return e.found }
 

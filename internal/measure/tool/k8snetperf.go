@@ -24,7 +24,9 @@ const k8sNetperfName = "k8s-netperf"
 func k8sNetperfProgram() program {
 	p := readOnly(k8sNetperfName, "CSV and JSON: means over samples of Mbit/s, transactions/s, and p99 in us", "2022 to 2026 read")
 	p.mark, p.parseAll = k8sNetperfMark, parseK8sNetperfCSV
-	p.documents = func() documentReader { return &eachDocument{is: isK8sNetperf, parse: parseK8sNetperfJSON} }
+	p.documents = func() documentReader {
+		return &eachDocument{name: k8sNetperfName, is: isK8sNetperf, parse: parseK8sNetperfJSON}
+	}
 	return p
 }
 
@@ -95,6 +97,9 @@ func parseK8sNetperfJSON(d document) []foundRun {
 func parseK8sNetperfCSV(text string) (found []foundRun) {
 	var columns []string
 	for line := range strings.SplitSeq(text, "\n") {
+		if len(found) > MaxRuns {
+			break
+		}
 		line = strings.TrimSpace(line)
 		reader := csv.NewReader(strings.NewReader(line))
 		reader.LazyQuotes = true

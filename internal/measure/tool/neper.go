@@ -46,7 +46,7 @@ func neperMark(line string) mark {
 func parseNeper(text string) (found []foundRun) {
 	values, body, program := map[string]string{}, strings.Builder{}, ""
 	flush := func() {
-		if len(values) > 0 {
+		if len(values) > 0 && len(found) <= MaxRuns {
 			m, err := neperRun(values, program)
 			found = append(found, foundRun{body.String(), m, err})
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"strconv"
 	"strings"
@@ -22,7 +23,9 @@ const perftestName = "perftest"
 func perftestProgram() program {
 	p := readOnly(perftestName, "half round trips in us (of reads and atomics full ones); MiB/s or Gbit/s", "3 to 25 read")
 	p.mark, p.parseAll = perftestMark, parsePerftest
-	p.documents = func() documentReader { return &eachDocument{is: isPerftest, parse: parsePerftestJSON} }
+	p.documents = func() documentReader {
+		return &eachDocument{name: perftestName, is: isPerftest, parse: parsePerftestJSON}
+	}
 	return p
 }
 
@@ -95,8 +98,11 @@ func (t *perftestTest) line(line string) {
 func parsePerftest(text string) (found []foundRun) {
 	t := perftestTest{facts: map[string]string{}}
 	var columns []string
-	var head strings.Builder
+	var head uint32 // a sum of what stands before the rows
 	for line := range strings.SplitSeq(text, "\n") {
+		if len(found) > MaxRuns {
+			break
+		}
 		line = strings.TrimSpace(line)
 		fields := strings.Fields(line)
 		switch {
@@ -105,14 +111,12 @@ func parsePerftest(text string) (found []foundRun) {
 			columns = perftestColumn.FindAllString(line, -1)
 		case len(columns) > 0 && len(fields) > 1 && strings.Trim(line, "0123456789.- \t") == "" && line[0] != '-':
 			m, err := t.row(columns, fields)
-			found = append(found, foundRun{head.String() + line, m, err})
+			found = append(found, foundRun{fmt.Sprintf("%08x %s", head, line), m, err})
 			continue
 		default:
 			t.line(line)
 		}
-		if head.Len() < maxLine {
-			head.WriteString(line + "\n")
-		}
+		head = crc32.Update(head, crc32.IEEETable, []byte(line))
 	}
 	if t.warned {
 		for i := range found {

@@ -171,22 +171,22 @@ func judgePing(
 		return m.Measurement, nil
 	}
 	m.define(result.DefinitionRTT, result.DefinitionRTT)
-	if float64(len(replies)) == received {
-		m.percentiles(result.RTT, replies)
+	if float64(len(replies)) == received && m.percentiles(result.RTT, replies) {
+		m.note("Percentiles are computed from the reply lines.")
 	}
 	return m.Measurement, nil
 }
 
-// percentiles adds the nearest-rank percentiles that the count of the observations supports.
-func (m *measured) percentiles(name string, observations []float64) {
+// percentiles adds the nearest-rank percentiles that the count of the observations supports, and reports whether there
+// is one.
+func (m *measured) percentiles(name string, observations []float64) (added bool) {
 	slices.Sort(observations)
 	for _, p := range []float64{50, 90, 99, 99.9, 99.99} {
 		if !result.SupportsPercentile(int64(len(observations)), p) {
 			break
 		}
 		rank := int(math.Ceil(p / 100 * float64(len(observations))))
-		if m.add(name, result.PercentileStat(p), observations[max(0, rank-1)], "") {
-			m.note("Percentiles are computed from the reply lines.")
-		}
+		added = m.add(name, result.PercentileStat(p), observations[max(0, rank-1)], "") || added
 	}
+	return added
 }

@@ -44,13 +44,14 @@ var (
 
 // pkbReader collects samples. Those of one execution of a benchmark follow each other.
 type pkbReader struct {
-	groups []*pkbGroup
+	found []foundRun
+	// group is of the current execution; nil for none.
+	group *pkbGroup
 	// begin and end are of the execution whose samples come next.
 	begin, end float64
 	// others are samples of benchmarks that are not read.
-	others     int
-	otherTest  string
-	otherLines strings.Builder
+	others    int
+	firstTest string
 }
 
 // pkbGroup holds the samples of one execution.
@@ -59,12 +60,15 @@ type pkbGroup struct {
 	labels          map[string]string
 	values          map[string]pkbSample
 	names           []string
-	body            strings.Builder
+	first           string
 	begin, end      float64
 }
 
+// maxPkbSample bounds one sample, in bytes.
+const maxPkbSample = 1 << 20
+
 func (r *pkbReader) take(d document) bool {
-	if d.truncated || !strings.Contains(d.body, `"metric"`) || !strings.Contains(d.body, `"test"`) {
+	if d.truncated || len(d.body) > maxPkbSample || !strings.Contains(d.body, `"metric"`) || !strings.Contains(d.body, `"test"`) {
 		return false
 	}
 	var s pkbSample
@@ -88,33 +92,36 @@ func (r *pkbReader) add(body string, s pkbSample) {
 	}
 	kind := pkbKind(s)
 	if kind == "" {
-		if r.others++; r.otherTest == "" {
-			r.otherTest = s.Test
-		}
-		if r.otherLines.Len() < maxLine {
-			r.otherLines.WriteString(body + "\n")
+		if r.others++; r.firstTest == "" {
+			r.firstTest = s.Test
 		}
 		return
 	}
 	labels := s.labels()
 	key := strings.Join([]string{s.RunURI, s.Test, kind, labels["ip_type"], labels["sending_zone"], labels["receiving_zone"],
 		labels["sending_thread_count"]}, "|")
-	var g *pkbGroup
-	if len(r.groups) > 0 {
-		g = r.groups[len(r.groups)-1]
-	}
-	if g != nil {
+	if g := r.group; g != nil {
 		if _, again := g.values[s.Metric]; again || g.key != key || r.begin > 0 {
-			g = nil
+			r.endGroup()
 		}
 	}
+	g := r.group
 	if g == nil {
-		g = &pkbGroup{key: key, test: s.Test, kind: kind, labels: labels, values: map[string]pkbSample{}, begin: r.begin, end: r.end}
-		r.groups, r.begin, r.end = append(r.groups, g), 0, 0
+		g = &pkbGroup{key: key, test: s.Test, kind: kind, labels: labels, values: map[string]pkbSample{}, first: body,
+			begin: r.begin, end: r.end}
+		r.group, r.begin, r.end = g, 0, 0
 	}
 	g.values[s.Metric] = s
 	g.names = append(g.names, s.Metric)
-	g.body.WriteString(body + "\n")
+}
+
+// endGroup makes a run of the samples of the current execution.
+func (r *pkbReader) endGroup() {
+	if r.group != nil && len(r.found) <= MaxRuns {
+		m, err := r.group.measurement()
+		r.found = append(r.found, foundRun{r.group.first, m, err})
+	}
+	r.group = nil
 }
 
 // pkbKind is the kind of measurement that a sample belongs to, such as TCP_RR; empty for one that is not read.
@@ -147,17 +154,14 @@ func (s pkbSample) labels() map[string]string {
 	return labels
 }
 
-func (r *pkbReader) runs() (found []foundRun) {
-	for _, g := range r.groups {
-		m, err := g.measurement()
-		found = append(found, foundRun{g.body.String(), m, err})
-	}
-	if len(found) == 0 && r.others > 0 {
+func (r *pkbReader) runs() []foundRun {
+	r.endGroup()
+	if len(r.found) == 0 && r.others > 0 {
 		err := fmt.Errorf("pkb: none of its %d samples is of netperf, iperf or ping; the first is of %s", r.others,
-			excerpt(r.otherTest))
-		found = append(found, foundRun{r.otherLines.String(), newMeasured(pkbName).Measurement, err})
+			excerpt(r.firstTest))
+		r.found = append(r.found, foundRun{r.firstTest, newMeasured(pkbName).Measurement, err})
 	}
-	return found
+	return r.found
 }
 
 // measurement makes a measurement of the samples of one execution.

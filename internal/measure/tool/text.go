@@ -2,7 +2,11 @@ package tool
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +21,30 @@ var (
 	// echoes are keys that a terminal echoed into the output as visible characters: ^C, and ^[[F for the End key.
 	echoes = lazyregexp.New(`\^\[\[[0-9;]*[A-Za-z~]|\^[CDZ\\]`)
 )
+
+// maxUnpacked bounds what a compressed recording unpacks to, in bytes: as much as one that is not compressed can have.
+const maxUnpacked = 64 << 20
+
+// gunzip unpacks a recording that gzip has compressed, and gives any other one as it is.
+func gunzip(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b, 8}) {
+		return data, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("it is compressed, and cannot be unpacked: %w", err)
+	}
+	unpacked, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it is compressed, and cut off")
+	case err != nil:
+		return nil, fmt.Errorf("it is compressed, and cannot be unpacked: %w", err)
+	case len(unpacked) > maxUnpacked:
+		return nil, fmt.Errorf("it unpacks to more than %d MiB, the most that is read", maxUnpacked>>20)
+	}
+	return unpacked, nil
+}
 
 // plain gives a recording as lines of text that end in \n. It decodes UTF-16, and removes what terminals and
 // redirections add: byte order marks, colours, echoed keys and control characters.
