@@ -12,7 +12,10 @@ import (
 // importedPrograms lists the tools whose outputs are read, and which nearfar does not run. Each has a file of its own,
 // which says where its format is defined.
 func importedPrograms() []program {
-	return []program{fortioProgram(), wrkProgram(), k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram(), flentProgram()}
+	return []program{
+		fortioProgram(), wrkProgram(), k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram(),
+		flentProgram(), ctsTrafficProgram(), ncpsProgram(),
+	}
 }
 
 // readOnly declares a tool that is only read: what it prints, and the versions whose outputs were read.

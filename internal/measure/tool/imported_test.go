@@ -9,7 +9,8 @@ import (
 
 // importedSamples are outputs of tools that are only read.
 func importedSamples() []sample {
-	return slices.Concat(fortioSamples(), wrkSamples(), k8sNetperfSamples(), perftestSamples(), neperSamples(), uperfSamples(), pkbSamples(), flentSamples())
+	return slices.Concat(fortioSamples(), wrkSamples(), k8sNetperfSamples(), perftestSamples(), neperSamples(),
+		uperfSamples(), pkbSamples(), flentSamples(), ctsTrafficSamples(), ncpsSamples())
 }
 
 // isOnlyRead says whether nearfar reads a tool's outputs and does not run it.

@@ -108,6 +108,8 @@ func Quantities(trials []result.Trial) []Quantity {
 		{Metric: result.Loss, Unit: result.One},
 		rate(result.TransactionRate),
 		rate(result.MessageRate),
+		{Metric: result.ConnectTime, Stat: result.P50, Unit: result.Seconds},
+		{Metric: result.ConnectTime, Stat: result.P99, Unit: result.Seconds},
 	})
 
 }
