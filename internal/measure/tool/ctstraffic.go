@@ -16,7 +16,8 @@ const ctsTrafficName = "ctstraffic"
 // -StatusFilename and of the console, FormatHeader and FormatData of ctsTraffic/ctsPrintStatus.hpp, and the totals that
 // ctsTraffic/ctsTraffic.cpp prints at the end.
 func ctsTrafficProgram() program {
-	p := readOnly(ctsTrafficName, "status CSV and text: bytes/s of each interval (TCP), bit/s and frames (UDP)", "1.0 to 2.0 read")
+	p := readOnly(ctsTrafficName, "status CSV and text: bytes/s of each interval (TCP), bit/s and frames (UDP)",
+		"1.0 to 2.0 read")
 	p.mark, p.parse = ctsTrafficMark, parseCtsTraffic
 	return p
 }
@@ -25,7 +26,8 @@ var (
 	ctsTrafficCommand = lazyregexp.New(`(?i)(?:^|[$#>%/\\\s])ctstraffic(?:\.exe)?\s+-\w`)
 	ctsTrafficHeader  = lazyregexp.New(`^TimeSlice[, ]+(?:SendBps[, ]+RecvBps[, ]+In-Flight|Bits/Sec[, ]+Streams)[, ]`)
 	ctsTrafficTotal   = lazyregexp.New(`^Total (Bytes Recv|Bytes Sent|Time) : (\d+)`)
-	ctsTrafficCounts  = lazyregexp.New(`^SuccessfulConnections \[(\d+)\]\s+NetworkErrors \[(\d+)\]\s+ProtocolErrors \[(\d+)\]`)
+	ctsTrafficCounts  = lazyregexp.New(`^SuccessfulConnections \[(\d+)\]\s+NetworkErrors \[(\d+)\]\s+` +
+		`ProtocolErrors \[(\d+)\]`)
 )
 
 // ctsTrafficMark recognises lines of ctsTraffic's output.

@@ -24,7 +24,8 @@ const definitionFlent = "http response time as printed by flent"
 // flentProgram declares the data files of Flent (github.com/tohojo/flent), test-DATE.flent.gz. The format is described
 // in its doc/data-format.rst, and written by flent/resultset.py; the names of the series are those of flent/tests.
 func flentProgram() program {
-	p := readOnly(flentName, "JSON, also compressed: series of round trips in ms, of rates in Mbit/s", "versions 1 to 4 of its format read")
+	p := readOnly(flentName, "JSON, also compressed: series of round trips in ms, of rates in Mbit/s",
+		"versions 1 to 4 of its format read")
 	p.documents = func() documentReader { return &flentReader{} }
 	return p
 }

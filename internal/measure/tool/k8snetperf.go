@@ -22,7 +22,8 @@ const k8sNetperfName = "k8s-netperf"
 // commonCsvHeaderFields with WriteCSVResult (`-csv`); what the numbers are, pkg/drivers says. Columns were added over
 // time, and are read by their names.
 func k8sNetperfProgram() program {
-	p := readOnly(k8sNetperfName, "CSV and JSON: means over samples of Mbit/s, transactions/s, and p99 in us", "2022 to 2026 read")
+	p := readOnly(k8sNetperfName, "CSV and JSON: means over samples of Mbit/s, transactions/s, and p99 in us",
+		"2022 to 2026 read")
 	p.mark, p.parseAll = k8sNetperfMark, parseK8sNetperfCSV
 	p.documents = func() documentReader {
 		return &eachDocument{name: k8sNetperfName, is: isK8sNetperf, parse: parseK8sNetperfJSON}
@@ -202,8 +203,8 @@ func (r *k8sNetperfResult) measurement() (result.Measurement, error) {
 		return m.Measurement, errors.New("k8s-netperf: it has no throughput: all samples failed")
 	}
 	if r.Samples > 1 {
-		m.note("k8s-netperf gives the mean over its samples (%v here): one trial is one row, and how the samples differ is not "+
-			"in it.", r.Samples)
+		m.note("k8s-netperf gives the mean over its samples (%v here): one trial is one row, and how the samples differ "+
+			"is not in it.", r.Samples)
 	}
 	if m.Mode == experiment.Stream {
 		return r.stream(m)

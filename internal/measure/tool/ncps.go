@@ -82,8 +82,8 @@ func parseNcps(text string) (result.Measurement, error) {
 		}
 	}
 	if rate <= 0 {
-		return m.Measurement, errors.New("ncps printed no summary, or no connection: it was ended before its end (-t), or the " +
-			"output is cut off")
+		return m.Measurement, errors.New("ncps printed no summary, or no connection: it was ended before its end (-t), " +
+			"or the output is cut off")
 	}
 	if failed > 0 {
 		m.note("%d connects failed.", int64(min(failed, 1<<60)))

@@ -14,8 +14,8 @@ import (
 const neperName = "neper"
 
 // neperProgram declares the programs of neper (github.com/google/neper): tcp_rr, tcp_crr, tcp_stream, and those of UDP
-// and PSP. The format is lines of key=value: the options (flags_parser_dump of flags.c), then the results (run_main_thread
-// of thread.c, rr_report_stats of rr.c, neper_histo_print of histo.c, stream_report of stream.c).
+// and PSP. The format is lines of key=value: the options (flags_parser_dump of flags.c), then the results
+// (run_main_thread of thread.c, rr_report_stats of rr.c, neper_histo_print of histo.c, stream_report of stream.c).
 func neperProgram() program {
 	p := readOnly(neperName, "full round trips in s, with the percentiles that were asked for; transactions/s, bit/s",
 		"2016 to 2025 read")
@@ -25,9 +25,9 @@ func neperProgram() program {
 
 var (
 	neperCommand = lazyregexp.New(`(?:^|[$#>%/\s])((?:tcp|udp|psp)_(?:c?rr|stream))(?:\s+-|$)`)
-	neperKey     = lazyregexp.New(`^(?:num_(?:flows|threads|transactions)|invalid_secret_count|total_(?:run_time|transactions)|` +
-		`correlation_coefficient|(?:local_|remote_)?throughput(?:_units)?|re(?:quest|sponse)_size|latency_\w[\w.]*|test_length|` +
-		`control_port|time_(?:start|end))=`)
+	neperKey     = lazyregexp.New(`^(?:num_(?:flows|threads|transactions)|invalid_secret_count|` +
+		`total_(?:run_time|transactions)|correlation_coefficient|(?:local_|remote_)?throughput(?:_units)?|` +
+		`re(?:quest|sponse)_size|latency_\w[\w.]*|test_length|control_port|time_(?:start|end))=`)
 	neperPair = lazyregexp.New(`^([A-Za-z][\w.]*)=(.*)$`)
 )
 
@@ -71,7 +71,8 @@ func parseNeper(text string) (found []foundRun) {
 		body.WriteString(line + "\n")
 	}
 	if flush(); len(found) == 0 {
-		found = append(found, foundRun{text, newMeasured(neperName).Measurement, errors.New("neper: no results are in the output")})
+		found = append(found, foundRun{text, newMeasured(neperName).Measurement,
+			errors.New("neper: no results are in the output")})
 	}
 	return found
 }
@@ -134,7 +135,8 @@ func neperKind(m *measured, values map[string]string, program string) {
 func neperTimes(m *measured, values map[string]string, rate float64) (result.Measurement, error) {
 	count := int64(integer(values["num_transactions"]))
 	for _, s := range [][2]string{
-		{result.Mean, "latency_mean"}, {result.Stddev, "latency_stddev"}, {result.Min, "latency_min"}, {result.Max, "latency_max"},
+		{result.Mean, "latency_mean"}, {result.Stddev, "latency_stddev"}, {result.Min, "latency_min"},
+		{result.Max, "latency_max"},
 	} {
 		m.addPrinted(result.RTT, s[0], values[s[1]], 1, "")
 	}

@@ -30,13 +30,17 @@ func perftestProgram() program {
 }
 
 var (
-	perftestCommand = lazyregexp.New(`(?:^|[$#>%/\s])((?:ib_(?:write|read|send|atomic)|raw_ethernet)_(?:lat|bw))(?:\s+-|\s+[0-9a-z]|$)`)
-	perftestBanner  = lazyregexp.New(`^(Send|Send_imm|RDMA_Write|RDMA_Write_imm|RDMA_Read|Atomic)[ _](?:\w+[ _]|[\w ]+ )?(Latency|BW)(?: [\w ]+)?[ _]Test$`)
+	perftestCommand = lazyregexp.New(`(?:^|[$#>%/\s])((?:ib_(?:write|read|send|atomic)|raw_ethernet)_(?:lat|bw))` +
+		`(?:\s+-|\s+[0-9a-z]|$)`)
+	perftestBanner = lazyregexp.New(`^(Send|Send_imm|RDMA_Write|RDMA_Write_imm|RDMA_Read|Atomic)[ _]` +
+		`(?:\w+[ _]|[\w ]+ )?(Latency|BW)(?: [\w ]+)?[ _]Test$`)
 	// perftestColumn are the columns of the tables; older versions write MB for MiB.
-	perftestColumn = lazyregexp.New(`#bytes|#sl|#iterations|t_(?:min|max|typical|avg|stdev)\[\w+\]|99(?:\.9)?% percentile\[\w+\]|tps average|` +
-		`BW[ _](?:peak|average|Port\d)\[[\w/]+\]|MsgRate(?: Port\d)?\[Mpps\]|CPU_Util\[%+\]`)
+	perftestColumn = lazyregexp.New(`#bytes|#sl|#iterations|t_(?:min|max|typical|avg|stdev)\[\w+\]|` +
+		`99(?:\.9)?% percentile\[\w+\]|tps average|BW[ _](?:peak|average|Port\d)\[[\w/]+\]|` +
+		`MsgRate(?: Port\d)?\[Mpps\]|CPU_Util\[%+\]`)
 	perftestInfo    = lazyregexp.New(`(?:Device|Number of qps|Connection type|Link type|Mtu|TX depth)\s*: [\w.-]+`)
-	perftestFailure = lazyregexp.New(`^(?:Couldn't |Unable to |Failed |Completion with error|Can't |Cannot |.* does not |Segmentation).*`)
+	perftestFailure = lazyregexp.New(`^(?:Couldn't |Unable to |Failed |Completion with error|Can't |Cannot |.* does not |` +
+		`Segmentation).*`)
 )
 
 // perftestMark recognises lines of the programs.
@@ -120,7 +124,8 @@ func parsePerftest(text string) (found []foundRun) {
 	}
 	if t.warned {
 		for i := range found {
-			found[i].m.Notes = append(found[i].m.Notes, "perftest warned that the frequencies of CPUs differ, by which it counts time.")
+			found[i].m.Notes = append(found[i].m.Notes,
+				"perftest warned that the frequencies of CPUs differ, by which it counts time.")
 		}
 	}
 	if len(found) == 0 {
@@ -152,7 +157,9 @@ func (t *perftestTest) start() *measured {
 	}
 	m.fact(result.FactSetting, setting)
 	m.fact("connections", t.facts["Number of qps"])
-	for name, fact := range map[string]string{"Device": "device", "Link type": "link", "Mtu": "mtu", "TX depth": "tx_depth"} {
+	for name, fact := range map[string]string{
+		"Device": "device", "Link type": "link", "Mtu": "mtu", "TX depth": "tx_depth",
+	} {
 		m.fact(fact, t.facts[name])
 	}
 	return m
@@ -219,8 +226,9 @@ func (t *perftestTest) times(m *measured, values map[string]float64, count int64
 	scale, reported := 2*microsecond, result.DefinitionHalfRTT
 	switch t.verb {
 	case "":
-		return m.Measurement, errors.New("perftest: the output does not say which program printed it: of ib_read_lat and " +
-			"ib_atomic_lat times are full round trips, of others halves; put the command line or the title into the file")
+		return m.Measurement, errors.New("perftest: the output does not say which program printed it: of ib_read_lat " +
+			"and ib_atomic_lat times are full round trips, of others halves; put the command line or the title into " +
+			"the file")
 	case "read", "atomic":
 		scale, reported = microsecond, result.DefinitionRTT
 	}
@@ -284,7 +292,8 @@ func parsePerftestJSON(d document) []foundRun {
 	values := map[string]float64{}
 	for name, key := range map[string]string{"#bytes": "MsgSize", "#iterations": "n_iterations", "t_min": "t_min",
 		"t_max": "t_max", "t_typical": "t_typical", "t_avg": "t_avg", "99% percentile": "percentile_99",
-		"99.9% percentile": "percentile_99.9", "tps average": "tps_average", "BW average": "BW_average", "MsgRate": "MsgRate"} {
+		"99.9% percentile": "percentile_99.9", "tps average": "tps_average", "BW average": "BW_average",
+		"MsgRate": "MsgRate"} {
 		if v, ok := r.Results[key].(float64); ok {
 			values[name] = v
 		}

@@ -68,7 +68,8 @@ type pkbGroup struct {
 const maxPkbSample = 1 << 20
 
 func (r *pkbReader) take(d document) bool {
-	if d.truncated || len(d.body) > maxPkbSample || !strings.Contains(d.body, `"metric"`) || !strings.Contains(d.body, `"test"`) {
+	if d.truncated || len(d.body) > maxPkbSample || !strings.Contains(d.body, `"metric"`) ||
+		!strings.Contains(d.body, `"test"`) {
 		return false
 	}
 	var s pkbSample
@@ -98,8 +99,8 @@ func (r *pkbReader) add(body string, s pkbSample) {
 		return
 	}
 	labels := s.labels()
-	key := strings.Join([]string{s.RunURI, s.Test, kind, labels["ip_type"], labels["sending_zone"], labels["receiving_zone"],
-		labels["sending_thread_count"]}, "|")
+	key := strings.Join([]string{s.RunURI, s.Test, kind, labels["ip_type"], labels["sending_zone"],
+		labels["receiving_zone"], labels["sending_thread_count"]}, "|")
 	if g := r.group; g != nil {
 		if _, again := g.values[s.Metric]; again || g.key != key || r.begin > 0 {
 			r.endGroup()
@@ -176,7 +177,8 @@ func (g *pkbGroup) measurement() (result.Measurement, error) {
 	}
 	m.fact(result.FactSetting, strings.TrimSpace(lower(g.test)+" "+lower(g.labels["ip_type"])))
 	m.fact("connections", g.labels["sending_thread_count"])
-	for _, key := range []string{"sending_zone", "receiving_zone", "sending_machine_type", "receiving_machine_type", "cloud"} {
+	for _, key := range []string{"sending_zone", "receiving_zone", "sending_machine_type", "receiving_machine_type",
+		"cloud"} {
 		m.fact(key, g.labels[key])
 	}
 	m.MessageBytes = integer(g.labels["netperf_send_size_in_bytes"])

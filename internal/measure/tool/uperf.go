@@ -16,8 +16,8 @@ const uperfName = "uperf"
 
 // uperfProgram declares uperf (github.com/uperf/uperf). The format is what print_summary, print_average and
 // print_goodbye_stat of src/print.c print, also as raw statistics (-R, in old versions -x). What an operation is, the
-// profile says, which is not in the output: its name is, and the profiles of benchmark-wrapper and the like are named by
-// test, protocol, sizes and threads.
+// profile says, which is not in the output: its name is, and the profiles of benchmark-wrapper and the like are named
+// by test, protocol, sizes and threads.
 func uperfProgram() program {
 	p := readOnly(uperfName, "bytes, bit/s and operations/s; averages of transactions", "1.0.4 to 1.0.8 read")
 	p.mark, p.parse = uperfMark, parseUperf
@@ -32,7 +32,8 @@ var (
 	uperfRaw      = lazyregexp.New(`^timestamp_ms:([\d.]+) name:(\S+) nr_bytes:(\d+) nr_ops:(\d+)$`)
 	uperfAverage  = lazyregexp.New(`^Txn\d+ +(\d+) +([\d.]+[num]?s) +\S+ +([\d.]+[num]?s) +([\d.]+[num]?s)`)
 	uperfSide     = lazyregexp.New(`^(\S+) +([\d.]+[num]?s) +\S+ +(\S+) +(\d+) +(\d+\.\d+)$`)
-	uperfFailure  = lazyregexp.New(`(?i)^(?:error\b|aborting|.*(?:connection refused|cannot connect|could not connect|unable to )).*`)
+	uperfFailure  = lazyregexp.New(`(?i)^(?:error\b|aborting|.*(?:connection refused|cannot connect|could not connect|` +
+		`unable to )).*`)
 )
 
 // uperfMark recognises lines of uperf's output.
@@ -235,8 +236,8 @@ func (r *uperfRun) transactions(m *measured, busiest uperfCounts) (result.Measur
 		m.add(result.RTT, result.Mean, 1/rate, "")
 	case rate == 0:
 		m.define(result.DefinitionNone, result.DefinitionNone)
-		return m.Measurement, errors.New("uperf printed neither averages of transactions (-a) nor raw statistics (-R) of this " +
-			"profile, or the output is cut off")
+		return m.Measurement, errors.New("uperf printed neither averages of transactions (-a) nor raw statistics (-R) of " +
+			"this profile, or the output is cut off")
 	}
 	return m.Measurement, nil
 }

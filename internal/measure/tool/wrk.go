@@ -214,7 +214,8 @@ func (r *wrkRun) judge(m *measured, definition string) (result.Measurement, erro
 		m.define(definition, definition)
 	}
 	if r.refused > 0 {
-		m.note("%d of %d responses had a status other than 2xx and 3xx; their times are in the figures.", r.refused, r.requests)
+		m.note("%d of %d responses had a status other than 2xx and 3xx; their times are in the figures.",
+			r.refused, r.requests)
 	}
 	if socket > 0 {
 		m.note("%d errors of sockets, %d of them timeouts: requests without a response have no time in the figures.", socket,

@@ -83,7 +83,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		return Present(trials, own(trials))
 	case trials[0].Mode == experiment.Messages:
 		return Present(trials, []Quantity{rate(result.MessageRate)})
-	case responds(trials):
+	case result.TimesResponses(trials[0].Definition):
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
@@ -96,6 +96,13 @@ func Quantities(trials []result.Trial) []Quantity {
 	}
 	if len(all) == 0 {
 		all = times(result.RTT, result.Mean)
+	}
+	// Tools that are only imported print response times with definitions of their own.
+	if len(all) == 0 {
+		all = times(result.ResponseTime, result.P50, result.P99)
+	}
+	if len(all) == 0 {
+		all = times(result.ResponseTime, result.Mean)
 	}
 	if len(all) > 0 && !smoothed(trials) {
 		if loss := (Quantity{Metric: result.Loss, Unit: result.One}); len(lost) == 0 && loss.any(trials) {
@@ -151,7 +158,7 @@ func Beside(trials []result.Trial) []Quantity {
 	}
 	var all []Quantity
 	switch {
-	case responds(trials):
+	case result.TimesResponses(trials[0].Definition):
 		all = append(all, rate(result.TransactionRate))
 		if trials[0].Definition == result.DefinitionHTTP {
 			for _, phase := range []string{result.LookupTime, result.ConnectTime, result.TLSTime, result.FirstByteTime,
@@ -162,17 +169,16 @@ func Beside(trials []result.Trial) []Quantity {
 	case trials[0].Mode == experiment.Messages:
 		all = append(all, Quantity{Metric: result.Loss, Unit: result.One})
 	}
+	if len(all) == 0 && len(Present(trials, []Quantity{
+		{Metric: result.ResponseTime, Stat: result.Mean, Unit: result.Seconds},
+	})) > 0 {
+		all = append(all, rate(result.TransactionRate))
+	}
 	for _, scope := range []string{result.Background, result.Background + " " + experiment.Upload, result.Background +
 		" " + experiment.Download} {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
 	return Present(trials, all)
-}
-
-// responds says whether the times of the trials are response times: of a load, or as a tool for HTTP printed them.
-func responds(trials []result.Trial) bool {
-	return result.TimesResponses(trials[0].Definition) ||
-		slices.ContainsFunc(trials[0].Metrics, func(m result.Metric) bool { return m.Name == result.ResponseTime })
 }
 
 // Present keeps the quantities that at least half of the trials of some arm have. If no arm has it, the trials are
