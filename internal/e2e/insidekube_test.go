@@ -79,6 +79,7 @@ func (r *kubeRig) watchedKernels() {
 	wantOverlaysOwn(t, in, client, server)
 	for _, format := range []string{"terminal", "markdown"} {
 		text := string(nearfar(t, p.cmd.Dir, nil, "inside", "-f", format, onlyRun(t, p.cmd.Dir)+":vxlan"))
+		text = strings.ReplaceAll(text, `\`, "") // before what Markdown would read as its own
 		for _, part := range []string{
 			"encapsulate vxlan0 [vxlan, VNI 1] in " + client, "decapsulate eth0 [VNI 1] in " + server,
 		} {
