@@ -52,15 +52,6 @@ func (t Twin) Make(w Workload) Workload {
 	return w
 }
 
-// checkCapture checks that the kernel's time stamps of the workload do not become those of the capture. Once a socket
-// asks for them, a packet has its stamp from the first device, also where it is captured later in the same namespace.
-func checkCapture(c *Checker, _ ToolCapability, w Workload) {
-	if w.Capture && w.Timestamps {
-		c.wrong(AtValue("capture"), "write a second workload without timestamps",
-			"capture and timestamps cannot be together: a tunnel would take no time in the capture")
-	}
-}
-
 // Plain gives the workload without what asks for twins.
 func (w Workload) Plain() Workload {
 	for _, t := range Twins() {

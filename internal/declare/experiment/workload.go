@@ -208,11 +208,11 @@ func Keys() []Key {
 				"workload's name and -inside; the figures of the first are not touched. See docs/inside.md.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Capture }, Key{
-			Name: "capture", fixed: sameRun, taken: inKeys("capture"), check: checkCapture,
+			Name: "capture", fixed: sameRun, taken: inKeys("capture"),
 			About: "Whether the workload is measured once more in each arm while its packets are captured at every " +
 				"device of the path, which gives pcapng files for Wireshark and nearfar import ({{WhoTakes}}). The " +
-				"second workload has the workload's name and -capture; the figures of the first are not touched. Not " +
-				"with timestamps. See docs/captures.md.",
+				"second workload has the workload's name and -capture; the figures of the first are not touched. See " +
+				"docs/captures.md.",
 		}),
 		valued(func(w *Workload) *string { return &w.Wait }, always(WaitBlock), readWait, orNotSet, Key{
 			Name: "wait", apart: inSockets, Defined: true, check: checkWait,

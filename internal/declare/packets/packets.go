@@ -140,9 +140,11 @@ type Capture struct {
 type Point struct {
 	// Name is that of the interface in the capture: place and device.
 	Name string `json:"name"`
-	// Packets is how many packets of the trial are in the capture, Dropped how many are not, for want of room.
+	// Packets is how many packets of the trial are in the capture, Dropped how many are not, for want of room. Untimed is
+	// how many are not because the kernel had stamped them at the device below, and has no time for this one.
 	Packets int    `json:"packets"`
 	Dropped uint64 `json:"dropped"`
+	Untimed uint64 `json:"untimed,omitempty"`
 }
 
 // PointName names the device of a place.

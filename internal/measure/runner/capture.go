@@ -2,10 +2,12 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -164,8 +166,15 @@ func pointsIn(file []byte) ([]packets.Point, error) {
 		return nil, errors.New(truncated)
 	}
 	var points []packets.Point
+	slices.SortFunc(interfaces, func(a, b *pcapfile.Interface) int {
+		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(a.Index, b.Index))
+	})
 	for _, i := range interfaces {
-		points = append(points, packets.Point{Name: i.Name, Packets: kept[i], Dropped: i.Dropped})
+		p := packets.Point{Name: i.Name, Packets: kept[i], Dropped: i.Dropped}
+		if in := uint64(p.Packets) + p.Dropped; i.Received > in { // #nosec G115 -- a number of packets
+			p.Untimed = i.Received - in
+		}
+		points = append(points, p)
 	}
 	return points, packets.CheckPoints(points)
 }

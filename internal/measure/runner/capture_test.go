@@ -24,7 +24,7 @@ func capturedOnce() *experiment.Experiment {
 	return e
 }
 
-// captureOf is a capture with a packet at each point, and 3 that were dropped.
+// captureOf is a capture with a packet at each point, 3 that were dropped, and 2 without a time.
 func captureOf(t *testing.T, points ...string) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -38,7 +38,7 @@ func captureOf(t *testing.T, points ...string) string {
 			err = w.Write(i, 7, 3, []byte("abc"), "")
 		}
 		if err == nil {
-			err = w.Counts(i, 8, 4, 3)
+			err = w.Counts(i, 8, 6, 3)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +100,8 @@ func TestATwinIsCaptured(t *testing.T) {
 				if len(c.sides) > 1 {
 					suffix = "." + c.sides[i] + suffix
 				}
-				points := []packets.Point{{Name: "0-router.left", Packets: 1, Dropped: 3},
-					{Name: "0-router.right", Packets: 1, Dropped: 3}}
+				points := []packets.Point{{Name: "0-router.left", Packets: 1, Dropped: 3, Untimed: 2},
+					{Name: "0-router.right", Packets: 1, Dropped: 3, Untimed: 2}}
 				if got.Side != c.sides[i] || got.File != fmt.Sprintf("raw/%05d-a-w-capture%s", trial.Trial, suffix) ||
 					got.Problem != "" || !slices.Equal(got.Points, points) ||
 					k.raw[strings.TrimPrefix(got.File, "raw/")] != file {
@@ -143,8 +143,9 @@ func TestACapturerFailsNoTrial(t *testing.T) {
 		"other bytes":    {says(0, "hello, world", "capturing\n"), "this is no capture"},
 		"no name":        {says(0, captureOf(t, ""), "capturing\n"), "is no name of a point"},
 		"a hostile name": {says(0, captureOf(t, "\x1b[2J"), "capturing\n"), "is no name of a point"},
-		"a flood":        {says(0, strings.Repeat("x", packets.MaxSize+1), "capturing\n"), "more than the 16777216 that are kept"},
-		"a long reason":  {says(1, "", strings.Repeat("no\x1b ", 1000)), "no"},
+		"a flood": {says(0, strings.Repeat("x", packets.MaxSize+1), "capturing\n"),
+			"more than the 16777216 that are kept"},
+		"a long reason": {says(1, "", strings.Repeat("no\x1b ", 1000)), "no"},
 	} {
 		s, k := &scene{client: prints("0.5"), watch: c.capturer, space: "/proc/1/fd/9"}, &kept{}
 		if _, err := run(t, t.Context(), s, capturedOnce(), DefaultLimits(), k, nil); err != nil {
@@ -181,8 +182,9 @@ func TestACaptureThatCannotBeStartedIsUnknown(t *testing.T) {
 	if got := c.end()[0]; !strings.Contains(got.Problem, "not installed") || got.data != nil {
 		t.Errorf("%+v", got)
 	}
-	if got := r.capturing(e.Workloads[1], slot, time.Second).end()[0]; !strings.Contains(got.Problem, "before its client") {
-		t.Errorf("%+v", got)
+	unbegun := r.capturing(e.Workloads[1], slot, time.Second).end()[0]
+	if !strings.Contains(unbegun.Problem, "before its client") {
+		t.Errorf("%+v", unbegun)
 	}
 	if len(r.capturing(e.Workloads[0], slot, time.Second).end()) > 0 {
 		t.Error("the plain workload is captured")

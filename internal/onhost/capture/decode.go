@@ -1,8 +1,8 @@
 // Package capture sees the packets of a trial at network devices.
 //
 // Begin says how they were carried at one device: plain, or in which tunnel. It reads headers only. A filter in the
-// kernel lets through only packets between the trial's two addresses, plain or inside a tunnel, and cuts them behind the
-// innermost IP header. See docs/check.md for all bounds.
+// kernel lets through only packets between the trial's two addresses, plain or inside a tunnel, and cuts them behind
+// the innermost IP header. See docs/check.md for all bounds.
 //
 // BeginFlow captures the beginnings of the first packets of one flow at the devices of several network namespaces, and
 // Write makes a file of them. See docs/captures.md.

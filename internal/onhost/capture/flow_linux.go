@@ -27,8 +27,9 @@ type FlowWatch struct {
 
 // flowPoint is a device, and the ring of its packets.
 type flowPoint struct {
-	name string
-	ring *ring
+	name    string
+	ring    *ring
+	stacked bool
 }
 
 // The frames of a ring: a packet's first bytes behind the 80 of the kernel's, which are its own header and, from
@@ -45,6 +46,9 @@ type device struct {
 	name     string
 	index    int
 	loopback bool
+	// stacked says that packets come in by another device before they come in by this one: by a tunnel's, a bridge's, or
+	// a VLAN's. The kernel then stamps them there, if a program of the machine wants stamps, and only there.
+	stacked bool
 }
 
 // BeginFlow begins to capture the flow at the devices of all places that are up. The caller calls End.
@@ -76,7 +80,7 @@ func BeginFlow(flow Flow, places []packets.Place) (*FlowWatch, error) {
 		err := in(d.place, func() error {
 			r, err := newFlowRing(flow, d, rows)
 			if err == nil {
-				w.points = append(w.points, &flowPoint{packets.PointName(d.place.Name, d.name), r})
+				w.points = append(w.points, &flowPoint{packets.PointName(d.place.Name, d.name), r, d.stacked})
 			}
 			return err
 		})
@@ -113,8 +117,8 @@ func in(p packets.Place, f func() error) error {
 	return <-done
 }
 
-// devicesOf are the devices of the calling thread's namespace that are up. If there are too many, those by which packets
-// leave for the other side come first, and then those that are not the ends of other namespaces.
+// devicesOf are the devices of the calling thread's namespace that are up. If there are too many, those by which
+// packets leave for the other side come first, and then those that are not the ends of other namespaces.
 func devicesOf(p packets.Place, flow Flow) (found []device, leftOut int, err error) {
 	links, err := netlink.LinkList()
 	if err != nil {
@@ -142,9 +146,15 @@ func devicesOf(p packets.Place, flow Flow) (found []device, leftOut int, err err
 	}
 	for _, l := range links {
 		a := l.Attrs()
-		found = append(found, device{p, a.Name, a.Index, a.Flags&net.FlagLoopback != 0})
+		found = append(found, device{p, a.Name, a.Index, a.Flags&net.FlagLoopback != 0, stacked(l)})
 	}
 	return found, leftOut, nil
+}
+
+// stacked says whether packets come in by another device of the namespace first. It is true for kinds that are not
+// known here.
+func stacked(l netlink.Link) bool {
+	return !slices.Contains([]string{"device", "veth", "tuntap", "netvsc"}, l.Type())
 }
 
 // mostDevices is at how many devices of one namespace packets are captured at most. Each costs packets a little, also
@@ -204,9 +214,16 @@ func (p *flowPoint) read() (Point, error) {
 		from := min(max(int(header.Net), sizeHeader), len(frame))
 		to := min(from+int(header.Snaplen), len(frame))
 		address := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&frame[linkAt]))
+		at := int64(header.Sec)*int64(time.Second) + int64(header.Nsec)
+		if i == 0 {
+			out.First = at
+		}
+		const went = unix.PACKET_OUTGOING
+		if p.stacked && address.Pkttype != went && header.Status&unix.TP_STATUS_TS_SOFTWARE != 0 {
+			continue // the stamp is of the device below
+		}
 		out.Kept = append(out.Kept, Kept{
-			Time:   int64(header.Sec)*int64(time.Second) + int64(header.Nsec),
-			Length: int(header.Len), Data: slices.Clone(frame[from:to]),
+			Time: at, Length: int(header.Len), Data: slices.Clone(frame[from:to]),
 			link: link{
 				kind: address.Pkttype, hardware: address.Hatype, protocol: networkOrder(address.Protocol),
 				address: address.Addr, length: min(address.Halen, uint8(len(address.Addr))),

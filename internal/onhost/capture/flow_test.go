@@ -152,8 +152,8 @@ func FuzzFlowFilter(f *testing.F) {
 	})
 }
 
-// TestWrite: the points of a file are in the order of the path, its packets in that of their times, and a point at which
-// nothing passed is not in it.
+// TestWrite: the points of a file are in the order of the path, its packets in that of their times, and a point at
+// which nothing passed is not in it.
 func TestWrite(t *testing.T) {
 	packet := segment(client4, server4, ProtoTCP, 40000, 7777)
 	kept := func(times ...int64) (all []Kept) {
@@ -164,7 +164,8 @@ func TestWrite(t *testing.T) {
 	}
 	var file bytes.Buffer
 	err := Write(&file, "nearfar", "trial 7", []Point{
-		{"server.eth0", 2, 0, kept(30, 40)}, {"1-bridge.br0", 0, 0, nil}, {"client.eth0", 5, 3, kept(10, 60)},
+		{"server.eth0", 2, 0, 30, kept(30, 40)}, {"1-bridge.br0", 0, 0, 0, nil}, {"client.eth0", 5, 3, 10, kept(10, 60)},
+		{"1-vtep.vxlan0", 3, 0, 20, kept(50)},
 	}, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -184,11 +185,12 @@ func TestWrite(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(times, []int64{10, 30, 40, 60}) || len(interfaces) != 2 {
+	if !slices.Equal(times, []int64{10, 30, 40, 50, 60}) || len(interfaces) != 3 {
 		t.Fatalf("packets at %v of %d interfaces", times, len(interfaces))
 	}
-	if c, s := interfaces[0], interfaces[1]; c.Name != "client.eth0" || s.Name != "server.eth0" || c.Index != 0 ||
-		c.Link != pcapfile.CookedV1 || c.Received != 5 || c.Dropped != 3 || s.Received != 2 || c.Snaplen != 176 {
+	c, s, v := interfaces[0], interfaces[1], interfaces[2]
+	if c.Name != "client.eth0" || s.Name != "server.eth0" || v.Name != "1-vtep.vxlan0" || c.Index != 0 || s.Index != 2 ||
+		v.Index != 1 || c.Link != pcapfile.CookedV1 || c.Received != 5 || c.Dropped != 3 || s.Received != 2 || c.Snaplen != 176 {
 		t.Errorf("%+v, %+v", c, s)
 	}
 }

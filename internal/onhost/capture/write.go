@@ -13,9 +13,12 @@ import (
 // A Point is what was captured at a device.
 type Point struct {
 	Name string
-	// Passed is how many packets of the flow were there, Dropped how many of them were not kept, for want of room.
+	// Passed is how many packets of the flow were there, Dropped how many of them were not kept, for want of room. Those
+	// that are neither kept nor dropped have no time of their own at the device.
 	Passed, Dropped uint64
-	Kept            []Kept
+	// First is the stamp of the first packet, also if that has no time of its own.
+	First int64
+	Kept  []Kept
 }
 
 // Kept is a packet that was kept.
@@ -56,7 +59,7 @@ func (k Kept) cooked(into []byte) []byte {
 // passed them, which is that of the path.
 func Write(to io.Writer, application, comment string, points []Point, ended int64) error {
 	points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return len(p.Kept) == 0 })
-	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.Kept[0].Time, b.Kept[0].Time) })
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.First, b.First) })
 	w, err := pcapfile.NewWriter(to, application, comment)
 	if err != nil {
 		return err

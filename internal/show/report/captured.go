@@ -24,6 +24,7 @@ func capturedSection(a answer.Answer) section {
 				out.groups = append(out.groups, pointGroup(c, arm, m))
 			}
 			out.lines = append(out.lines, capturedLine(c, arm))
+			out.lines = append(out.lines, untimedLines(c, arm)...)
 		}
 	}
 	return out
@@ -54,4 +55,17 @@ func capturedLine(c captured.Captured, arm captured.Arm) string {
 			withBounds(arm.Cost.Interval, s.Signed), c.Quantity, s.Number(arm.Reported.Median))
 	}
 	return printable(c.Workload + " in " + arm.Arm + ": " + text)
+}
+
+// untimedLines say at which points packets have no time of their own.
+func untimedLines(c captured.Captured, arm captured.Arm) (lines []string) {
+	for _, m := range arm.Machines {
+		for _, p := range m.Points {
+			if p.Untimed > 0 {
+				lines = append(lines, printable(fmt.Sprintf("%s in %s: %d packets that came in by %s are left out there: the "+
+					"kernel stamped them at the device below", c.Workload, arm.Arm, p.Untimed, p.Name)))
+			}
+		}
+	}
+	return lines
 }

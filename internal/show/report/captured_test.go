@@ -18,7 +18,7 @@ func TestCapturesAreSaid(t *testing.T) {
 		Workload: "rr", Captured: "rr-capture", Quantity: "rtt p50", Arms: []captured.Arm{
 			{Arm: "l2", Trials: 12, Reported: measure(10), Plain: measure(9), Cost: measure(1.1), Machines: []captured.Machine{{
 				Side: packets.Both, Files: make([]string, 12),
-				Points: []captured.Point{{Name: "client.eth0", Packets: 49152, Dropped: 7}},
+				Points: []captured.Point{{Name: "client.eth0", Packets: 49152, Dropped: 7}, {Name: "client.vx0", Untimed: 5}},
 			}}},
 			{Arm: "ssh", Trials: 12, Machines: []captured.Machine{{Side: packets.Server, Files: make([]string, 1)}}},
 			{Arm: "router", Trials: 12, Machines: []captured.Machine{}},
@@ -28,6 +28,7 @@ func TestCapturesAreSaid(t *testing.T) {
 		"terminal": {
 			"Captures\n", "rr in l2, 12 captures", "client.eth0 49152 7", "nearfar import --point",
 			"rr in l2: capturing adds +1.10 us [+1.00, +1.20] to the rtt p50 of 10.00 us that is captured",
+			"rr in l2: 5 packets that came in by client.vx0 are left out there: the kernel stamped them at the device below",
 			"rr in ssh on the server's machine, 1 capture", "rr in ssh: what capturing adds is not known",
 			"rr in router: unknown; see the warnings",
 		},

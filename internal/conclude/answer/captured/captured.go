@@ -52,8 +52,10 @@ type Machine struct {
 type Point struct {
 	Name    string `json:"name"`
 	Packets int    `json:"packets"`
-	// Dropped is how many packets of the trials are not in the captures, for want of room.
+	// Dropped is how many packets of the trials are not in the captures, for want of room, and Untimed how many are not
+	// because the kernel has no time for them at this device.
 	Dropped uint64 `json:"dropped"`
+	Untimed uint64 `json:"untimed,omitempty"`
 }
 
 // Input is what Of reads.
@@ -147,6 +149,7 @@ func (a *Arm) add(c packets.Capture) {
 		if j < 0 {
 			j, m.Points = len(m.Points), append(m.Points, Point{Name: p.Name})
 		}
-		m.Points[j].Packets, m.Points[j].Dropped = m.Points[j].Packets+p.Packets, m.Points[j].Dropped+p.Dropped
+		sum := &m.Points[j]
+		sum.Packets, sum.Dropped, sum.Untimed = sum.Packets+p.Packets, sum.Dropped+p.Dropped, sum.Untimed+p.Untimed
 	}
 }
