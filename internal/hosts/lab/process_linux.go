@@ -50,6 +50,8 @@ type process struct {
 	cpus    []int
 	started time.Time
 	live    machine.Use
+	// left is what ran below it when it was asked to end.
+	left []aProcess
 }
 
 // mark is the setting in the environment of the process and of all that it starts.
@@ -192,11 +194,13 @@ func (t *processTable) signal(key uint64, sig unix.Signal) error {
 	if err != nil {
 		return err
 	}
+	below := t.below(p)
 	t.mu.Lock() // it cannot be reaped, and its number not be given away, in between
 	defer t.mu.Unlock()
 	if t.byPID[p.pid] != p {
 		return nil // ended already
 	}
+	p.left = append(p.left, below...)
 	if sig == unix.SIGTERM && t.freshProc {
 		p.live = children.LiveUse(p.pid) // its threads end before the process, and the kernel forgets their use
 	}
@@ -215,7 +219,10 @@ func (t *processTable) killTree(key uint64) error {
 	if err := t.signal(key, unix.SIGKILL); err != nil {
 		return err
 	}
-	err = killAll(func(pid int) bool { return hasEnv(pid, p.mark()) })
+	t.mu.Lock()
+	left := p.left
+	t.mu.Unlock()
+	err = killAll(func(pid int) bool { return hasEnv(pid, p.mark()) || still(left, pid) })
 	<-p.ended
 	return err
 }

@@ -32,7 +32,9 @@ func (s *initServer) serves(q request) (reply, error) {
 		}
 	}()
 	awaited := listening.Request{
-		Protocol: q.Protocol, Port: q.Port, Ours: func(pid int) bool { return hasEnv(pid, p.mark()) },
+		Protocol: q.Protocol, Port: q.Port, Ours: func(pid int) bool {
+			return hasEnv(pid, p.mark()) || s.processes.isBelow(p, pid)
+		},
 	}
 	if s.processes.hasFreshProc() {
 		awaited.PID = p.pid
