@@ -68,7 +68,7 @@ func runExample(t *testing.T, name string, set []string, figures ...string) answ
 		}
 	}
 	for _, format := range []string{"markdown", "csv"} {
-		report := string(nearfar(t, dir, nil, "report", "-f", format, a.Run))
+		report := strings.ReplaceAll(string(nearfar(t, dir, nil, "report", "-f", format, a.Run)), `\_`, "_")
 		if metric, _, _ := strings.Cut(figures[0], " "); !strings.Contains(report, metric) {
 			t.Errorf("the report in %s has no %s:\n%s", format, metric, report)
 		}
@@ -76,10 +76,22 @@ func runExample(t *testing.T, name string, set []string, figures ...string) answ
 	return a
 }
 
-// folder is a folder in which the programs of every user can write, with a file.
+// folder is a folder that hosts of a lab see too, and in which the programs of every user can write. It has a file, if
+// that has a name.
 func folder(t *testing.T, file, content string) string {
 	t.Helper()
-	dir := workspace(t)
+	dir, err := os.MkdirTemp("/var/lib", "nearfar-e2e-")
+	if err != nil {
+		t.Skipf("hosts of a lab have temporary folders of their own, and there is no other place: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // servers run as other users
+		t.Fatal(err)
+	}
 	if file != "" {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -156,7 +168,7 @@ func database(t *testing.T) (bin, data string) {
 		t.Fatal("no PostgreSQL is installed: run scripts/install-tools.sh test")
 	}
 	bin = filepath.Dir(found[len(found)-1])
-	data = filepath.Join(workspace(t), "data")
+	data = filepath.Join(folder(t, "", ""), "data")
 	script := `set -eu
 BIN=$1 DATA=$2
 "$BIN/initdb" -D "$DATA" --auth=trust --username=bench --no-sync >/dev/null
@@ -259,7 +271,7 @@ arms: {ssh: {client: client, server: server}}
 workloads:
   - name: fetch
     tool: command
-    server: [python3, -m, http.server, '{port}', --bind, '{bind}', --directory, /usr/share/doc]
+    server: [/usr/bin/python3, -m, http.server, '{port}', --bind, '{bind}', --directory, /usr/share/doc]
     ready: {tcp: '{port}'}
     client: [curl, --silent, --fail, --output, /dev/null, --write-out, '%{json}', 'http://{url}:{port}/']
     metrics: {fetch_time: {json: /time_total, unit: s}, took: exit-time}
