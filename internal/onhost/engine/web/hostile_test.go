@@ -110,6 +110,53 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
+// TestKnownHeaders: a header with the text of the last one is not read again, and means the same; whatever follows.
+func TestKnownHeaders(t *testing.T) {
+	t.Parallel()
+	const five = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+	answers := []string{
+		five + "12345", five + "12345", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n" + strings.Repeat("x", 50),
+		five + "12345", "HTTP/1.1 100 Continue\r\n\r\n" + five + "12345", five + "12345",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n", five + "12345",
+		"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+		five + "12345", five + "123456", // it ends the connection
+		five + "12345", five + "12", // so does this
+		five + "12345",
+	}
+	n := 0
+	at := misbehave(t, func(c *net.TCPConn, _ *http.Request) {
+		text := answers[min(n, len(answers)-1)]
+		n++
+		_, _ = io.WriteString(c, text)
+		if strings.HasSuffix(text, "\r\n12") {
+			_ = c.Close()
+		}
+	})
+	o := options(t, "http://"+at)
+	o.Timeout = time.Second
+	r, err := newRun(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.exchanger()
+	defer c.close()
+	for i := range answers {
+		want := map[int]string{8: "status 500", 9: "status 500", 11: "the server sent more than its answer",
+			13: "the body ended after 2 of 5 bytes: unexpected EOF"}[i]
+		var p phases
+		said := ""
+		if err := c.exchange(t.Context(), time.Now().Add(time.Second), &p); err != nil {
+			said = strings.Replace(err.Error(), ": EOF", ": unexpected EOF", 1)
+		}
+		if said != want {
+			t.Errorf("answer %d: %q, want %q", i, said, want)
+		}
+	}
+	if opened := r.dialer.opened.Load(); opened != 3 {
+		t.Errorf("%d connections", opened)
+	}
+}
+
 // TestHangsBeforeTheWindow: a request of the warm-up that gets no answer leaves nothing for the window.
 func TestHangsBeforeTheWindow(t *testing.T) {
 	t.Parallel()

@@ -35,12 +35,27 @@ type overHTTP1 struct {
 	forget func() bool
 	meter  meter
 	in     *bufio.Reader
+	// grain is how exactly time-outs are kept, and limit the connection's own, which is set anew when it is that much too
+	// early.
+	grain time.Duration
+	limit time.Time
+	// known is the text of the last header that said how long its body is. A header with the same text says the same and
+	// is not read again.
+	known knownHeader
+}
+
+// knownHeader is the text of a header, and what it says.
+type knownHeader struct {
+	text   []byte
+	status int
+	length int64
+	keep   bool
 }
 
 // newOverHTTP1 prepares requests. All workers share the text.
 func newOverHTTP1(o *Options, d *dialer, text []byte, template *http.Request) *overHTTP1 {
 	return &overHTTP1{dialer: d, request: text, template: template, response: o.Response,
-		perRequest: o.HTTP.PerRequest, in: bufio.NewReaderSize(nil, 16<<10)}
+		perRequest: o.HTTP.PerRequest, grain: o.Timeout / 10, in: bufio.NewReaderSize(nil, 16<<10)}
 }
 
 // requestOf makes the request that is sent again and again.
@@ -99,7 +114,7 @@ func (c *overHTTP1) once(ctx context.Context, deadline time.Time, p *phases) err
 		}
 		c.conn = conn
 		c.forget = context.AfterFunc(ctx, func() { _ = conn.Close() })
-		c.meter.from = conn
+		c.meter.from, c.limit = conn, time.Time{}
 		c.in.Reset(&c.meter)
 	}
 	keep, err := c.transact(deadline, p)
@@ -116,8 +131,11 @@ var errIdleClosed = errors.New("the server closed the connection")
 
 // transact writes the request and reads the answer. keep says that the connection can carry another request.
 func (c *overHTTP1) transact(deadline time.Time, p *phases) (keep bool, err error) {
-	if err := c.conn.SetDeadline(deadline); err != nil {
-		return false, failed(closed, "sending the request", err)
+	if deadline.Sub(c.limit) > c.grain {
+		if err := c.conn.SetDeadline(deadline); err != nil {
+			return false, failed(closed, "sending the request", err)
+		}
+		c.limit = deadline
 	}
 	sent := timing.Now()
 	c.meter.left = maxHeader
@@ -129,39 +147,68 @@ func (c *overHTTP1) transact(deadline time.Time, p *phases) (keep bool, err erro
 	}
 	began := timing.Now()
 	p[firstByte] = began - sent
-	r, err := c.header()
+	status, n, keep, err := c.answer()
 	if err != nil {
 		return false, err
 	}
-	c.meter.left = maxBody
-	n, err := io.Copy(io.Discard, r.Body)
-	if err != nil {
-		return false, bodyFailed(n, r.ContentLength, err)
-	}
 	p[rest] = max(timing.Now()-began, 1)
-	keep = !r.Close
 	if c.in.Buffered() > 0 {
 		return false, &failure{broken, errors.New("the server sent more than its answer")}
 	}
-	return keep, checkAnswer(r.StatusCode, n, c.response)
+	return keep, checkAnswer(status, n, c.response)
 }
 
-// header reads the header of the answer.
-func (c *overHTTP1) header() (*http.Response, error) {
-	for range maxInformed {
+// answer reads header and body, and gives the length of the body.
+func (c *overHTTP1) answer() (status int, n int64, keep bool, err error) {
+	text, _ := c.in.Peek(c.in.Buffered())
+	if k := &c.known; len(k.text) > 0 && bytes.HasPrefix(text, k.text) {
+		_, _ = c.in.Discard(len(k.text)) // it is in the buffer
+		c.meter.left = maxBody
+		n, err := c.in.Discard(int(k.length))
+		if err != nil {
+			return 0, 0, false, bodyFailed(int64(n), k.length, err)
+		}
+		return k.status, int64(n), k.keep, nil
+	}
+	if end := bytes.Index(text, []byte(headerEnd)); end >= 0 {
+		c.known.text = append(c.known.text[:0], text[:end+len(headerEnd)]...)
+	} else {
+		c.known.text = c.known.text[:0]
+	}
+	r, informed, err := c.header()
+	if err != nil {
+		c.known.text = c.known.text[:0]
+		return 0, 0, false, err
+	}
+	c.known.status, c.known.length, c.known.keep = r.StatusCode, r.ContentLength, !r.Close
+	if informed || r.ContentLength < 0 || r.ContentLength > maxBody || len(r.TransferEncoding) > 0 {
+		c.known.text = c.known.text[:0]
+	}
+	c.meter.left = maxBody
+	if n, err = io.Copy(io.Discard, r.Body); err != nil {
+		return 0, 0, false, bodyFailed(n, r.ContentLength, err)
+	}
+	return r.StatusCode, n, !r.Close, nil
+}
+
+const headerEnd = "\r\n\r\n"
+
+// header reads the header of the answer. informed says that others came before it.
+func (c *overHTTP1) header() (r *http.Response, informed bool, err error) {
+	for n := range maxInformed {
 		r, err := http.ReadResponse(c.in, c.template)
 		switch {
 		case err != nil && c.meter.left <= 0:
-			return nil, &failure{broken, errTooLong}
+			return nil, false, &failure{broken, errTooLong}
 		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-			return nil, failed(closed, "reading the answer", gone(err))
+			return nil, false, failed(closed, "reading the answer", gone(err))
 		case err != nil:
-			return nil, failed(broken, "reading the answer", err)
+			return nil, false, failed(broken, "reading the answer", err)
 		case r.StatusCode >= http.StatusOK || r.StatusCode == http.StatusSwitchingProtocols:
-			return r, nil
+			return r, n > 0, nil
 		}
 	}
-	return nil, &failure{broken, fmt.Errorf("the server sent %d answers of the kind 1xx", maxInformed)}
+	return nil, false, &failure{broken, fmt.Errorf("the server sent %d answers of the kind 1xx", maxInformed)}
 }
 
 // bodyFailed says why a body was not read to its end.
