@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -148,7 +149,9 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 	}
 	if doc.Start != nil {
 		m.Tool.Version = find(iperf3Version, doc.Start.Version)
-		m.Started = statedTime(doc.Start.Timestamp.Seconds)
+		if s := doc.Start.Timestamp.Seconds; s > 0 && s < 1e11 {
+			m.started(time.Unix(int64(s), 0))
+		}
 		if t := doc.Start.TestStart; t != nil {
 			m.Protocol = strings.ToLower(excerpt(t.Protocol))
 			if t.BlkSize > 0 && t.BlkSize <= 1<<30 {

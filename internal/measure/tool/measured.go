@@ -172,13 +172,3 @@ func whole(d time.Duration) int {
 }
 
 var errEmpty = errors.New("the output is empty")
-
-// statedTime is a time that a tool printed as seconds since 1970. It is the zero time for a clock that was never set:
-// before 2001-09-09, or after the year 5000.
-func statedTime(seconds float64) time.Time {
-	if !(seconds >= 1e9 && seconds < 1e11) {
-		return time.Time{}
-	}
-	whole, part := math.Modf(seconds)
-	return time.Unix(int64(whole), int64(part*1e9)).UTC()
-}
