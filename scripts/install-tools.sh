@@ -7,8 +7,9 @@
 #                            themselves, fish and tcsh;
 #                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
 #                            Chromium, which tests the HTML pages (1.7 GB); curl and jq, which the documentation
-#                            uses; a C compiler, for the race detector and the benchmark's C loop; containerd (with
-#                            runc), etcd, nftables and busybox, of which tests make a cluster of Kubernetes;
+#                            uses; wget and dash, with which install.sh is tested; a C compiler, for the race
+#                            detector and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox,
+#                            of which tests make a cluster of Kubernetes;
 #                            systemd-nspawn and mmdebstrap, with which tests start a Debian; Redis, nginx, ab,
 #                            PostgreSQL and mosquitto, which the documentation measures; and, in the cache, a
 #                            Python environment
@@ -55,7 +56,7 @@ programs() {
 	case $1 in
 	apt-get)
 		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
-		echo "python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
+		echo "python3-venv:python3-venv chromium:chromium curl:curl wget:wget dash:dash jq:jq cc:build-essential"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
@@ -64,7 +65,7 @@ programs() {
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
-		echo "python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
+		echo "python3-venv:python3 chromium:chromium curl:curl wget:wget dash:dash jq:jq cc:gcc"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
@@ -92,7 +93,7 @@ names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
-		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
+		others="$others curl wget dash jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
 		others="$others redis-server redis-benchmark /usr/sbin/nginx ab pgbench /usr/sbin/mosquitto mosquitto_pub"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
