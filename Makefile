@@ -7,6 +7,9 @@ FUZZ  ?= 30s
 CHAOS ?= 1h
 SIMULATE ?= 1000
 PROVIDERS ?= azurerm google aws
+# Where releases are published: https://HOST/OWNER/nearfar/releases. KEY is a file with the key that signs them.
+PLACE ?=
+KEY   ?=
 # What scripts/test.sh runs: empty for what make test runs.
 PARTS ?= tests
 LIMIT ?= 5
@@ -14,7 +17,7 @@ LIMIT ?= 5
 PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
+.PHONY: build program agents dist release home demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -38,9 +41,19 @@ $(PAGES): $(WEB)
 types:
 	$(GO) test ./internal/kits/typescript -run '^TestTypesOfThePages$$' -update
 
-## dist: static builds for linux/amd64, linux/arm64, windows/amd64 and darwin/arm64 in dist/, with SHA256SUMS.
+## dist: static builds for linux/amd64, linux/arm64, windows/amd64, darwin/arm64 and darwin/amd64 in dist/, with
+## SHA256SUMS.
 dist: $(PAGES) agents
 	GO=$(GO) ./scripts/dist.sh
+
+## release: all that people install, in dist/vX.Y.Z: VERSION=X.Y.Z, and PLACE=https://HOST/OWNER/nearfar/releases, where it
+## will be. docs/release.md has the rest.
+release: $(PAGES)
+	GO=$(GO) PLACE="$(PLACE)" KEY="$(KEY)" ./scripts/release.sh "$(VERSION)"
+
+## home: renames the module, MODULE=HOST/OWNER/nearfar, so that `go install` finds it there.
+home:
+	GO=$(GO) ./scripts/home.sh "$(MODULE)"
 
 ## demo: measures what routing, VXLAN and a firewall cost, on this machine. About three minutes.
 demo:

@@ -9,10 +9,14 @@ out=internal/onhost/agent/binaries/dist
 
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT
+stamp=
+if [ -n "${NEARFAR_VERSION:-}" ]; then
+	stamp="-X $($go list ./internal/onhost/engine/process).stamped=$NEARFAR_VERSION"
+fi
 for target in linux/amd64 linux/arm64 windows/amd64; do
 	os=${target%/*} arch=${target#*/}
 	file=$out/nearfar-agent-$os-$arch.gz
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -ldflags '-s -w -buildid=' -o "$made" \
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -ldflags "-s -w -buildid= $stamp" -o "$made" \
 		./cmd/nearfar-agent
 	# Unchanged files keep their time, so that nearfar is not built again.
 	if [ ! -f "$file" ] || ! gzip -dc "$file" | cmp -s - "$made"; then

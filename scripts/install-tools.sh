@@ -7,12 +7,11 @@
 #                            themselves, fish and tcsh;
 #                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
 #                            Chromium, which tests the HTML pages (1.7 GB); curl and jq, which the documentation
-#                            uses; wget and dash, with which install.sh is tested; a C compiler, for the race
-#                            detector and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox,
-#                            of which tests make a cluster of Kubernetes;
-#                            systemd-nspawn and mmdebstrap, with which tests start a Debian; Redis, nginx, ab,
-#                            PostgreSQL and mosquitto, which the documentation measures; and, in the cache, a
-#                            Python environment
+#                            uses; wget and dash, with which install.sh is tested; a C compiler, for the race detector
+#                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
+#                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start
+#                            a Debian; Redis, nginx, ab, PostgreSQL and mosquitto, which the documentation measures;
+#                            and, in the cache, a Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see
 #                            opentofu.sh), the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests

@@ -7,6 +7,10 @@ import (
 // release is the version of this source tree, for builds that have no other.
 const release = "0.1.0"
 
+// stamped is the version of a published release. The linker sets it, for scripts/release.sh; it is empty in all other
+// builds.
+var stamped string
+
 // Revision is the commit of the build, with -modified if files differed from it. It is empty if the build does not know
 // its commit.
 func Revision() string {
@@ -29,8 +33,11 @@ func Revision() string {
 	return revision + modified
 }
 
-// Version names the build: the module's version if it has one, or the release and the commit.
+// Version names the build: the published release, or the module's version if it has one, or the release and the commit.
 func Version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return release
