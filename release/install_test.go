@@ -115,8 +115,8 @@ func save(t *testing.T, file string, content []byte, mode os.FileMode) {
 	}
 }
 
-// run runs a command, and gives what it prints and its exit code.
-func run(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
+// outcome runs a command, and gives what it prints and its exit code.
+func outcome(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
@@ -243,7 +243,7 @@ func TestInstall(t *testing.T) {
 			}
 			installs := func(args ...string) string {
 				t.Helper()
-				said, problems, code := run(t, s.command(t, home, args...))
+				said, problems, code := outcome(t, s.command(t, home, args...))
 				if code != 0 || problems != "" {
 					t.Fatalf("install.sh %q: exit code %d\n%s%s", args, code, said, problems)
 				}
@@ -343,7 +343,7 @@ func failures() []failure {
 func fails(t *testing.T, cmd *exec.Cmd, folder, want string) {
 	t.Helper()
 	before := tree(t, folder)
-	said, problems, code := run(t, cmd)
+	said, problems, code := outcome(t, cmd)
 	if code != 1 || strings.Count(problems, "\n") != 1 || !strings.HasPrefix(problems, "install.sh: ") ||
 		!strings.Contains(problems, want) {
 		t.Errorf("exit code %d, want one line with %q:\n%s", code, want, problems)
@@ -477,7 +477,7 @@ func TestHalfOfTheScript(t *testing.T) {
 		cmd.Args = []string{cmd.Args[0]}
 		cmd.Env = append(cmd.Env, "NEARFAR_URL="+site.URL)
 		cmd.Stdin = bytes.NewReader(script)
-		run(t, cmd)
+		outcome(t, cmd)
 	}
 	for cut := 100; cut < len(whole)-len("main \"$@\"\n"); cut += 400 {
 		piped(whole[:cut])
@@ -505,7 +505,7 @@ func TestInstallUsage(t *testing.T) {
 		{[]string{"--from", "x", "--version", "../1"}, "../1 is no version"},
 		{[]string{"now"}, "there is no now"},
 	} {
-		_, problems, code := run(t, s.command(t, home, c.args...))
+		_, problems, code := outcome(t, s.command(t, home, c.args...))
 		if code != 2 || !strings.Contains(problems, "install.sh: "+c.want) && !strings.Contains(problems, c.want) ||
 			!strings.Contains(problems, "usage: install.sh") {
 			t.Errorf("install.sh %q: exit code %d\n%s", c.args, code, problems)
