@@ -87,6 +87,7 @@ func runReadme(r *pageRun) {
 	r.instead("duration: 500ms", "duration: 100ms, warmup: 20ms")
 	r.instead("tool: iperf3, duration: 2s", "tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s")
 	r.instead("blocks: 12", "blocks: 1")
+	r.instead("nearfar run experiment.yaml", "nearfar run --force --blocks 1 experiment.yaml")
 	r.instead("nearfar run firewall.yaml", "nearfar run --force firewall.yaml")
 	r.instead("nearfar baseline firewall.yaml", "nearfar baseline --force --blocks 2 firewall.yaml")
 	r.instead("--watch firewall.yaml", "--watch --force firewall.yaml")

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// firstCommands reads the commands under "Try it" in README.md: the lines of its blocks, without their comments.
+// firstCommands reads the commands under "Build it from source" in README.md: the lines of its blocks, without their
+// comments.
 func firstCommands(t *testing.T) (commands []string, readme string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, found := strings.Cut(string(text), "\n## Try it\n")
+	_, part, found := strings.Cut(string(text), "\n## Build it from source\n")
 	part, _, ends := strings.Cut(part, "\n## ")
 	if !found || !ends {
-		t.Fatal("README.md has no part \"Try it\"")
+		t.Fatal("README.md has no part \"Build it from source\"")
 	}
 	inside := false
 	for line := range strings.Lines(part) {
