@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs nearfar for this user, on Linux or macOS: downloads the archive of a release and SHA256SUMS, compares the sum,
-# tries the program, and moves it into place. It needs no root, and nothing is changed unless all of that succeeded.
+# Installs nearfar for this user, on Linux or macOS: downloads the archive of a release and SHA256SUMS, compares the
+# sum, tries the program, and moves it into place. It needs no root, and changes nothing unless all of that succeeded.
 #
 #   install.sh [--from PLACE] [--version X.Y.Z] [--prefix FOLDER]
 #
@@ -127,8 +127,8 @@ has() {
 	command -v "$1" >/dev/null 2>&1
 }
 
-# install does what the first lines of this file say. Everything is first in a folder beside the place of the program, so
-# that moving it there cannot stop half way.
+# install does what the first lines of this file say. Everything is first in a folder beside the place of the program,
+# so that moving it there cannot stop half way.
 install() {
 	made='' work=''
 	trap undo EXIT
@@ -154,7 +154,7 @@ install() {
 	load "$archive"
 	is=$(sha256 "$work/$archive")
 	[ "$is" = "$sum" ] ||
-		fail "$folder/$archive is not what SHA256SUMS says: its SHA-256 is $is, and should be $sum; nothing was installed"
+		fail "$folder/$archive is not what SHA256SUMS says, and was not installed: its SHA-256 is $is, and not $sum"
 	name=${archive%.tar.gz}
 	said=$(cd "$work" && gzip -dc "$archive" 2>&1 >archive.tar) ||
 		fail "$archive could not be unpacked to $bin: $(last "$said")$(room)"
@@ -214,7 +214,8 @@ load() {
 			--speed-limit 1 -o "$work/$1" "$folder/$1" 2>&1)
 		;;
 	wget)
-		# busybox's may end with a segmentation fault at a limit of time. GNU's, if it is quiet, does not say what is wrong.
+		# busybox's may end with a segmentation fault at a limit of time. GNU's, if it is quiet, says nothing of
+		# what is wrong.
 		limits=
 		case $(wget --version 2>&1) in
 		*GNU*) limits='-t 2 -T 60' ;;

@@ -53,7 +53,8 @@ func (r *release) contents(t target) ([]packedFile, error) {
 			return nil, err
 		}
 		for _, text := range texts {
-			files = append(files, packedFile{filepath.Join(r.texts, folder, text.Name()), folder + "/" + text.Name(), 0o644})
+			from := filepath.Join(r.texts, folder, text.Name())
+			files = append(files, packedFile{from, folder + "/" + text.Name(), 0o644})
 		}
 	}
 	for i := range files {

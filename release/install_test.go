@@ -89,7 +89,7 @@ func (s shell) command(t *testing.T, home string, args ...string) *exec.Cmd {
 		}
 	}
 	for _, folder := range []string{path, filepath.Dir(path)} {
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // another user runs what is in it
+		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func newSite(t *testing.T, version, program string) *site {
 func (s *site) publish(t *testing.T, version, program string) {
 	t.Helper()
 	archive := packed(t, version, program)
-	sums := sumOf([]byte("another file"), "nearfar-"+version+"-plan9-mips.tar.gz") + sumOf(archive, archiveName(version))
+	sums := sumOf(nil, "nearfar-"+version+"-plan9-mips.tar.gz") + sumOf(archive, archiveName(version))
 	for _, folder := range []string{"/latest/download/", "/download/v" + version + "/"} {
 		s.files[folder+archiveName(version)] = archive
 		s.files[folder+"SHA256SUMS"] = []byte(sums)
@@ -249,7 +249,8 @@ func TestInstall(t *testing.T) {
 				}
 				return said
 			}
-			wants(installs("--from", site.URL), "1.2.3", site.URL+"/latest/download", "is not on your PATH", "rm "+program)
+			wants(installs("--from", site.URL), "1.2.3", site.URL+"/latest/download", "is not on your PATH",
+				"rm "+program)
 			site.publish(t, "1.3.0-rc.1", standIn("1.3.0-rc.1"))
 			wants(installs("--from="+site.URL+"/"), "1.3.0-rc.1", "(it replaced 1.2.3)")
 			wants(installs("--from", site.URL, "--version", "v1.2.3"), "1.2.3", site.URL+"/download/v1.2.3")
@@ -299,11 +300,12 @@ func failures() []failure {
 		{name: "wrong sum", want: "is not what SHA256SUMS says", breaks: func(t *testing.T, s *site) {
 			s.files[archive] = packed(t, "1.2.3", standIn("1.2.3")+"# harmful\n")
 		}},
-		{name: "half with its length", want: "could not be downloaded", serve: func(w http.ResponseWriter, archive []byte) {
-			w.Header().Set("Content-Length", fmt.Sprint(len(archive)))
-			_, _ = w.Write(archive[:len(archive)/2]) // the client may have gone
-			panic(http.ErrAbortHandler)
-		}},
+		{name: "half with its length", want: "could not be downloaded",
+			serve: func(w http.ResponseWriter, archive []byte) {
+				w.Header().Set("Content-Length", fmt.Sprint(len(archive)))
+				_, _ = w.Write(archive[:len(archive)/2]) // the client may have gone
+				panic(http.ErrAbortHandler)
+			}},
 		{name: "half without its length", want: "is not what SHA256SUMS says",
 			serve: func(w http.ResponseWriter, archive []byte) {
 				connection, _, err := w.(http.Hijacker).Hijack()
@@ -327,13 +329,16 @@ func failures() []failure {
 		{name: "no archive of the kind", want: "could not be unpacked", breaks: broken([]byte("not compressed"))},
 		{name: "no program in it", want: "could not be unpacked", breaks: another("9.9.9", standIn("9.9.9"))},
 		{name: "a program that does not run", want: "says nothing", breaks: another("1.2.3", "#!/bin/sh\nexit 7\n")},
-		{name: "another version in it", want: "says that it is nearfar 1.0.0", breaks: another("1.2.3", standIn("1.0.0"))},
-		{name: "another system", want: "there is no nearfar for Haiku", scripts: map[string]string{"uname": "echo Haiku"}},
+		{name: "another version in it", want: "says that it is nearfar 1.0.0",
+			breaks: another("1.2.3", standIn("1.0.0"))},
+		{name: "another system", want: "there is no nearfar for Haiku",
+			scripts: map[string]string{"uname": "echo Haiku"}},
 		{name: "another processor", want: "there is no nearfar for riscv64 processors",
 			scripts: map[string]string{"uname": `[ "$1" = -m ] && echo riscv64 || echo Linux`}},
 		{name: "Windows", want: "windows-amd64.zip", scripts: map[string]string{"uname": "echo MINGW64_NT-10.0"}},
 		{name: "no loader", want: "neither curl nor wget is here", scripts: map[string]string{"curl": "", "wget": ""}},
-		{name: "no sum", want: "nothing here computes SHA-256", scripts: map[string]string{"sha256sum": "", "openssl": ""}},
+		{name: "no sum", want: "nothing here computes SHA-256",
+			scripts: map[string]string{"sha256sum": "", "openssl": ""}},
 		{name: "no tar", want: "tar is not here", scripts: map[string]string{"tar": ""}},
 		{name: "no gzip", want: "gzip is not here", scripts: map[string]string{"gzip": ""}},
 	}
@@ -401,7 +406,9 @@ func TestInstallWithoutRoom(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			save(t, filepath.Join(folder, "file"), nil, 0o644)
-			at := func(prefix, from string) *exec.Cmd { return s.command(t, folder, "--from", from, "--prefix", prefix) }
+			at := func(prefix, from string) *exec.Cmd {
+				return s.command(t, folder, "--from", from, "--prefix", prefix)
+			}
 			fails(t, at(filepath.Join(folder, "file", "prefix"), site.URL), folder, "/file/prefix/bin cannot be made: ")
 			save(t, filepath.Join(folder, "taken", "bin", "nearfar", "file"), nil, 0o644)
 			fails(t, at(filepath.Join(folder, "taken"), site.URL), folder, "/taken/bin/nearfar is a folder")
@@ -433,7 +440,7 @@ func asNobody(t *testing.T, folder string, call func(*syscall.SysProcAttr)) {
 	if os.Getuid() == 0 {
 		const nobody = 65534
 		for _, readable := range []string{folder, filepath.Dir(folder)} {
-			if err := os.Chmod(readable, 0o755); err != nil { //nolint:gosec // another user reads it
+			if err := os.Chmod(readable, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -441,14 +448,14 @@ func asNobody(t *testing.T, folder string, call func(*syscall.SysProcAttr)) {
 		return
 	}
 	bin := filepath.Join(folder, "closed", "bin")
-	if err := os.Chmod(bin, 0o555); err != nil { //nolint:gosec // it is to be read
+	if err := os.Chmod(bin, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = os.Chmod(bin, 0o755) }() //nolint:gosec // the test's own folder
+	defer func() { _ = os.Chmod(bin, 0o755) }()
 	call(nil)
 }
 
-// onSmallDisk runs a command where a folder is a disk of 256 KiB. Nothing of the disk may be left when the command ends.
+// onSmallDisk runs a command where a folder is a disk of 256 KiB. It says so if the command leaves something there.
 func onSmallDisk(cmd *exec.Cmd, folder string) *exec.Cmd {
 	const script = `mount -t tmpfs -o size=256k small "$1" && shift && PATH=$path "$@"; code=$?
 	[ -z "$(ls -A "$0")" ] || echo "left on the disk: $(ls -A "$0")" >&2
@@ -458,7 +465,7 @@ func onSmallDisk(cmd *exec.Cmd, folder string) *exec.Cmd {
 		user = []string{"--user", "--map-root-user", "--mount"}
 	}
 	argv := slices.Concat(user, []string{"--", "sh", "-c", script, folder, folder}, cmd.Args)
-	small := exec.Command("unshare", argv...) //nolint:noctx // it only prepares cmd's own
+	small := exec.Command("unshare", argv...)
 	small.Env = append(cmd.Env, "path="+strings.TrimPrefix(cmd.Env[0], "PATH="), "PATH="+os.Getenv("PATH"))
 	return small
 }

@@ -1,12 +1,13 @@
 // Command release makes what people install, from programs that are built: archives, packages for Linux, bills of
 // materials, manifests for package managers, release notes, sums, and a statement of where all of it comes from. The
-// same programs, texts and commit give the same bytes. scripts/release.sh runs it; docs/release.md describes the result.
+// same programs, texts and commit give the same bytes. scripts/release.sh runs it; docs/release.md has the result.
 //
 //	release make [flags]     makes the folder of a release
 //	release check [flags]    checks the folder of a release against its statement
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -87,7 +88,9 @@ type target struct{ os, arch string }
 
 // targets are the systems of all releases, as scripts/dist.sh builds for them.
 func targets() []target {
-	return []target{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}}
+	return []target{
+		{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"},
+	}
 }
 
 func (t target) String() string { return t.os + "-" + t.arch }
@@ -142,7 +145,7 @@ func (r *release) make(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made) //nolint:errcheck // what is left is in a folder for that
+	defer func() { _ = os.RemoveAll(made) }() // after a success, it has another name
 	r.out = made
 	for _, step := range []func() error{
 		r.checkVersion, r.makeArchives, r.copyAgents, r.makePackages, r.makeMaterials, r.makeInstaller, r.makeManifests,
@@ -152,7 +155,7 @@ func (r *release) make(stdout io.Writer) error {
 			return err
 		}
 	}
-	if err := os.Chmod(made, 0o755); err != nil { //nolint:gosec // it is to be published
+	if err := os.Chmod(made, 0o755); err != nil {
 		return err
 	}
 	if err := os.Rename(made, final); err != nil {
@@ -176,7 +179,7 @@ func (r *release) describe(stdout io.Writer) error {
 		fmt.Fprintf(stdout, "%11d  %s\n", info.Size(), filepath.Join(r.out, f.Name()))
 	}
 	if r.place == nowhere {
-		fmt.Fprintln(stdout, "install.sh and the manifests name no real place: PLACE=https://HOST/OWNER/nearfar/releases does")
+		fmt.Fprintln(stdout, "the manifests name no real place: PLACE=https://HOST/OWNER/nearfar/releases is one")
 	}
 	if r.key == "" {
 		fmt.Fprintln(stdout, "the statement is unsigned: KEY=FILE signs it")
@@ -191,7 +194,7 @@ func (r *release) checkVersion() error {
 	if err != nil {
 		return err
 	}
-	said, err := exec.Command(program, "version").Output() //nolint:noctx // it prints a line
+	said, err := exec.CommandContext(context.Background(), program, "version").Output()
 	if err != nil {
 		return fmt.Errorf("%s version: %w", program, err)
 	}

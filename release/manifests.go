@@ -18,8 +18,8 @@ import (
 const about = "Measures what a placement, feature or hop of a network costs"
 
 // description says it in a paragraph.
-const description = "nearfar sets up competing network configurations next to each other and measures them in turns. It " +
-	"says which differ, by how much, how sure that is, and which layer of the path causes the difference."
+const description = "nearfar sets up competing network configurations next to each other and measures them in " +
+	"turns. It says which differ, by how much, how sure that is, and which layer of the path causes the difference."
 
 // makeManifests makes the manifests for Homebrew, krew and scoop. They have the sums of the archives.
 func (r *release) makeManifests() error {
@@ -183,7 +183,7 @@ func sumOfFile(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer func() { _ = f.Close() }() // it was only read
 	sum := sha256.New()
 	_, err = io.Copy(sum, f)
 	return hex.EncodeToString(sum.Sum(nil)), err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func (r *release) makePackages() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a temporary folder
+	defer func() { _ = os.RemoveAll(work) }()
 	for _, t := range targets() {
 		if t.os != "linux" {
 			continue
@@ -51,12 +52,13 @@ func (r *release) makePackage(work string, t target, kind, out string) error {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command(r.nfpm, "package", "--config", file, "--packager", kind, "--target", out) //nolint:noctx // it computes
+	cmd := exec.CommandContext(context.Background(), r.nfpm, "package", "--config", file, "--packager", kind,
+		"--target", out)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.time.Unix()))
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, said)
 	}
-	return os.Chmod(out, 0o644) //nolint:gosec // it is to be published
+	return os.Chmod(out, 0o644)
 }
 
 // A packageConfig is the configuration of nfpm: https://nfpm.goreleaser.com/docs/configuration.
@@ -179,12 +181,12 @@ func (r *release) makeMaterials() error {
 		program := filepath.Join(r.programs, t.program("nearfar-"+t.String()))
 		name := r.named(t.String()) + ".cdx.json"
 		// A serial number and a time would differ each time.
-		cmd := exec.Command(r.cyclonedx, "bin", "-json", "-std", "-noserial", "-notimestamp", //nolint:noctx // it computes
-			"-version", "v"+r.version, "-output", filepath.Join(r.out, name), program)
+		cmd := exec.CommandContext(context.Background(), r.cyclonedx, "bin", "-json", "-std", "-noserial",
+			"-notimestamp", "-version", "v"+r.version, "-output", filepath.Join(r.out, name), program)
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(string(said)))
 		}
-		if err := os.Chmod(filepath.Join(r.out, name), 0o644); err != nil { //nolint:gosec // it is to be published
+		if err := os.Chmod(filepath.Join(r.out, name), 0o644); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ import (
 )
 
 // The statement says what was built of what. It is an in-toto statement with SLSA's predicate for provenance:
-// https://slsa.dev/spec/v1.0/provenance. Signed, it is in an envelope of DSSE: https://github.com/secure-systems-lab/dsse.
+// https://slsa.dev/spec/v1.0/provenance. Signed, it is in an envelope of DSSE:
+// https://github.com/secure-systems-lab/dsse.
 const (
 	statementFile = "provenance.intoto.json"
 	envelopeFile  = "provenance.intoto.jsonl"
@@ -193,8 +194,8 @@ func runCheck(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%d files are what the statement says, and nothing else is there; it says that they were made of "+
-		"commit %s\n", n, commit)
+	fmt.Fprintf(stdout, "%d files are what the statement says, and nothing else is there; it says that they were "+
+		"made of commit %s\n", n, commit)
 	if *key == "" {
 		fmt.Fprintln(stdout, "no signature was checked: whoever can replace the files can replace the statement; "+
 			"-key FILE checks one")
@@ -261,7 +262,8 @@ func checkSubjects(folder string, text []byte) (commit string, n int, err error)
 			return "", 0, err
 		}
 		if is != file.Digest["sha256"] {
-			return "", 0, fmt.Errorf("%s has the SHA-256 %s, and the statement says %s", file.Name, is, file.Digest["sha256"])
+			return "", 0, fmt.Errorf("%s has the SHA-256 %s, and the statement says %s", file.Name, is,
+				file.Digest["sha256"])
 		}
 		names = append(names, file.Name)
 	}

@@ -32,8 +32,8 @@ sources() {
 	find . -name node_modules -prune -o -name '*.go' -print
 }
 
-# Below the module's name are packages, whose names begin with the names of these folders. "nearfar/run", for example, is
-# none of them. What stands before a name of a package is no part of a path.
+# Below the module's name are packages, whose names begin with the names of these folders. "nearfar/run", for example,
+# is none of them. What stands before a name of a package is no part of a path.
 folders=$(sources | sed -n 's,^\./\([^/]*\)/.*,\1,p' | sort -u | paste -sd '|' -)
 pattern=$(echo "$old" | sed 's,[.],\\.,g')
 {

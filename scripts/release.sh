@@ -6,8 +6,8 @@
 #   release.sh X.Y.Z               builds for all systems
 #   release.sh X.Y.Z PROGRAMS OUT  packs the programs of a folder that scripts/dist.sh wrote, into another folder
 #
-# PLACE is the address at which releases are published, https://HOST/OWNER/nearfar/releases. KEY is a file with a private
-# key that signs the statement.
+# PLACE is the address at which releases are published, https://HOST/OWNER/nearfar/releases. KEY is a file with a
+# private key that signs the statement.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -41,5 +41,5 @@ tools=$(scripts/release-tools.sh)
 # Without cgo, and with the flags of the builds: most of it is compiled already. HOME could be in a default.
 CGO_ENABLED=0 GOFLAGS=-trimpath $go build -o "$work/" ./release ./release/texts
 HOME=/nonexistent "$work/texts" "$work/text" "$seconds"
-"$work/release" make -version "$version" -commit "$commit" -time "$seconds" ${PLACE:+-place "$PLACE"} ${KEY:+-key "$KEY"} \
-	-programs "$programs" -texts "$work/text" -out "$out" -nfpm "$tools/nfpm" -cyclonedx "$tools/cyclonedx-gomod"
+"$work/release" make -version "$version" -commit "$commit" -time "$seconds" \
+	${PLACE:+-place "$PLACE"} ${KEY:+-key "$KEY"} -programs "$programs" -texts "$work/text" -out "$out" -nfpm "$tools/nfpm" -cyclonedx "$tools/cyclonedx-gomod"

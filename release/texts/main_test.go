@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Every verb has a manual page, the completions are scripts that their shells accept, and all of it is the same wherever
-// it is made.
+// Every verb has a manual page, the completions are scripts that their shells accept, and all of it is the same
+// wherever it is made.
 func TestTexts(t *testing.T) {
 	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	one, two := t.TempDir(), t.TempDir()
@@ -63,8 +63,8 @@ func TestTexts(t *testing.T) {
 		t.Errorf("only %d manual pages", pages)
 	}
 	for shell, file := range map[string]string{"bash": "nearfar.bash", "fish": "nearfar.fish"} {
-		out, err := exec.CommandContext(t.Context(), shell, "-n", filepath.Join(one, "completions", file)).CombinedOutput()
-		if err != nil {
+		cmd := exec.CommandContext(t.Context(), shell, "-n", filepath.Join(one, "completions", file))
+		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", shell, err, out)
 		}
 	}
