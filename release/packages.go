@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -181,14 +181,37 @@ func (r *release) makeMaterials() error {
 		program := filepath.Join(r.programs, t.program("nearfar-"+t.String()))
 		name := r.named(t.String()) + ".cdx.json"
 		// A serial number and a time would differ each time.
-		cmd := exec.CommandContext(context.Background(), r.cyclonedx, "bin", "-json", "-std", "-noserial",
-			"-notimestamp", "-version", "v"+r.version, "-output", filepath.Join(r.out, name), program)
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(string(said)))
+		said, err := exec.CommandContext(context.Background(), r.cyclonedx, "bin", "-json", "-std", "-noserial",
+			"-notimestamp", "-version", "v"+r.version, program).Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.Chmod(filepath.Join(r.out, name), 0o644); err != nil {
+		said, err = withoutTool(said)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := r.write(name, said, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withoutTool is a bill of materials without the sums of the program that made it: they differ from machine to machine.
+func withoutTool(text []byte) ([]byte, error) {
+	var bill map[string]any
+	if err := json.Unmarshal(text, &bill); err != nil {
+		return nil, err
+	}
+	metadata, _ := bill["metadata"].(map[string]any)
+	tools, _ := metadata["tools"].([]any)
+	for _, tool := range tools {
+		if tool, ok := tool.(map[string]any); ok {
+			delete(tool, "hashes")
+		}
+	}
+	if len(tools) == 0 {
+		return nil, errors.New("it does not say which program made it")
+	}
+	return asJSON(bill)
 }

@@ -427,3 +427,29 @@ func TestNotes(t *testing.T) {
 		t.Errorf("a version of which nothing is said has the notes %q", notes)
 	}
 }
+
+// A bill of materials says which program made it, and nothing of the machine that this program is for.
+func TestBillWithoutTool(t *testing.T) {
+	const bill = `{"metadata":{"tools":[{"name":"maker","hashes":[{"alg":"MD5","content":"0a"}]}]},"components":["<a>"]}`
+	const want = `{
+  "components": [
+    "<a>"
+  ],
+  "metadata": {
+    "tools": [
+      {
+        "name": "maker"
+      }
+    ]
+  }
+}
+`
+	if got, err := withoutTool([]byte(bill)); err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, wrong := range []string{"", "[]", "{}", `{"metadata":{"tools":[]}}`} {
+		if got, err := withoutTool([]byte(wrong)); err == nil {
+			t.Errorf("%q becomes %q", wrong, got)
+		}
+	}
+}

@@ -112,7 +112,8 @@ func checkBuilds(t *testing.T, b builds) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, system := range []string{"linux-amd64", "linux-arm64", "windows-amd64.exe", "darwin-arm64"} {
+	systems := []string{"linux-amd64", "linux-arm64", "windows-amd64.exe", "darwin-arm64", "darwin-amd64"}
+	for _, system := range systems {
 		name := "nearfar-" + system
 		program, err := os.ReadFile(b.get(name))
 		if err != nil {
