@@ -17,9 +17,10 @@ import (
 // about says in one line what nearfar is, as package managers show it.
 const about = "Measures what a placement, feature or hop of a network costs"
 
-// description says it in a paragraph.
-const description = "nearfar sets up competing network configurations next to each other and measures them in " +
-	"turns. It says which differ, by how much, how sure that is, and which layer of the path causes the difference."
+// description says it in a paragraph, in lines that a terminal shows whole.
+const description = `nearfar sets up competing network configurations next to each other, and
+measures them in turns. It says which differ, by how much, how sure that
+is, and which layer of the path causes the difference.`
 
 // makeManifests makes the manifests for Homebrew, krew and scoop. They have the sums of the archives.
 func (r *release) makeManifests() error {
@@ -95,7 +96,7 @@ spec:
   homepage: {{.Home}}
   shortDescription: Measure what the network between pods costs
   description: |
-    {{.Description}}
+    {{indented .Description}}
     "kubectl nearfar kube" measures between two pods of the cluster.
   platforms:
 {{- range .Targets}}
@@ -120,8 +121,9 @@ type filledTarget struct{ OS, Arch, Folder, Program string }
 // filled is a manifest with what the release is. address and sum are those of the archive of a system and architecture.
 func (r *release) filled(text string) ([]byte, error) {
 	t, err := template.New("manifest").Funcs(template.FuncMap{
-		"address": func(os, arch string) string { return r.address(r.archive(target{os, arch})) },
-		"sum":     func(os, arch string) (string, error) { return sumOfFile(r.archiveFile(target{os, arch})) },
+		"address":  func(os, arch string) string { return r.address(r.archive(target{os, arch})) },
+		"indented": func(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") },
+		"sum":      func(os, arch string) (string, error) { return sumOfFile(r.archiveFile(target{os, arch})) },
 	}).Parse(text)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (r *release) makePackage(work string, t target, kind, out string) error {
 	if err != nil {
 		return err
 	}
-	config, err := asJSON(r.packageOf(t, contents))
+	config, err := asJSON(r.packageOf(t, kind, contents))
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,16 @@ type contentInfo struct {
 	Group string    `json:"group"`
 }
 
-func (r *release) packageOf(t target, contents []packageContent) packageConfig {
+func (r *release) packageOf(t target, kind string, contents []packageContent) packageConfig {
+	ssh := "openssh-client"
+	if kind == "rpm" {
+		ssh = "openssh-clients"
+	}
 	return packageConfig{
 		Name: "nearfar", Arch: t.arch, Platform: t.os, Version: r.version, Section: "net", Priority: "optional",
 		Maintainer: "the maintainers of nearfar", Description: about + "\n" + description, Home: r.home(),
 		License: "Apache-2.0", Time: r.time,
-		Suggests: []string{"iperf3", "netperf", "openssh-client", "qperf", "sockperf"}, Contents: contents,
+		Suggests: []string{"iperf3", "netperf", ssh, "qperf", "sockperf"}, Contents: contents,
 		// Else it is the name of this machine.
 		RPM: map[string]string{"buildhost": "nearfar", "group": "Applications/Internet"},
 	}
