@@ -159,6 +159,7 @@ export interface CapturedPoint {
   name: string;
   packets: number;
   dropped: number;
+  untimed?: number;
 }
 
 export interface Check {
