@@ -133,7 +133,7 @@ func TestCommandExamples(t *testing.T) {
 		wantWire(t, runExample(t, "own-service", nil, "response p50"), "response", 1)
 	})
 	t.Run("broker", func(t *testing.T) {
-		need(t, "mosquitto", "/usr/sbin/mosquitto") //nolint:misspell // its name
+		need(t, "mosquitto", "/usr/sbin/mosquitto")   //nolint:misspell // its name
 		need(t, "mosquitto-clients", "mosquitto_pub") //nolint:misspell // its name
 		broker := folder(t, "mosquitto.conf", commandExamples(t, 1)["conf"])
 		runExample(t, "broker", []string{"BROKER=" + broker}, "published")
