@@ -101,7 +101,7 @@ func folder(t *testing.T, file, content string) string {
 }
 
 // TestCommandExamples: the examples of docs/command.md measure what they say. The wire of 200 us is in each figure that
-// waits for it.
+// waits for it, which shows on a busy machine too.
 func TestCommandExamples(t *testing.T) {
 	t.Parallel()
 	t.Run("redis", func(t *testing.T) {
@@ -149,13 +149,14 @@ func TestCommandExamples(t *testing.T) {
 	})
 }
 
-// wantWire wants a figure to be higher in the far arm by at least so many round trips over its wire.
+// wantWire wants a figure of the far arm to have at least so many round trips over its wire, which is never early,
+// however busy the machine is.
 func wantWire(t *testing.T, a answer.Answer, metric string, trips float64) {
 	t.Helper()
-	least := 0.9 * trips * 2 * 200e-6 // a wire is not early, but the program's other time scatters
-	for _, c := range a.Comparisons {
-		if c.Metric == metric && c.Stat != "p99" && (c.Difference == nil || *c.Difference < least) {
-			t.Errorf("%s differs by %v, want at least %v", metric, c.Difference, least)
+	least := 0.95 * trips * 2 * 200e-6 // programs round what they print
+	for _, f := range a.Arms {
+		if f.Arm == "far" && f.Metric == metric && f.Median < least {
+			t.Errorf("%s %s of the far arm is %v, want at least %v", metric, f.Stat, f.Median, least)
 		}
 	}
 }
