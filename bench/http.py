@@ -61,8 +61,9 @@ def main():
     cpus = options.cpu.split(",")
     options.pin = ["taskset", "-c", cpus[0]]
     server = subprocess.Popen(
-        ["taskset", "-c", cpus[-1], options.fortio, "server", "-http-port", f"127.0.0.1:{PORT}", "-grpc-port", "disabled",
-         "-tcp-port", "disabled", "-udp-port", "disabled", "-redirect-port", "disabled", "-loglevel", "Error"],
+        ["taskset", "-c", cpus[-1], options.fortio, "server", "-http-port", f"127.0.0.1:{PORT}", "-grpc-port",
+         "disabled", "-tcp-port", "disabled", "-udp-port", "disabled", "-redirect-port", "disabled",
+         "-loglevel", "Error"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         await_server()
@@ -76,7 +77,9 @@ def main():
             ratios = sorted(r[0][figure] / r[at][figure] for r in rounds)
             ours = statistics.median(r[0][figure] for r in rounds)
             theirs = statistics.median(r[at][figure] for r in rounds)
-            shown = "%.0f/s %.0f/s" % (ours, theirs) if figure == "rate" else "%.1f us %.1f us" % (ours * 1e6, theirs * 1e6)
+            shown = "%.0f/s %.0f/s" % (ours, theirs)
+            if figure != "rate":
+                shown = "%.1f us %.1f us" % (ours * 1e6, theirs * 1e6)
             print(f"{name:18} {figure:5} {statistics.median(ratios):6.3f}  {ratios[min(1, len(ratios) - 1)]:.3f} to "
                   f"{ratios[max(-2, -len(ratios))]:.3f}   {shown}")
 

@@ -310,7 +310,8 @@ func fixed(b *testing.B, answer string) string {
 func BenchmarkExchange(b *testing.B) {
 	for name, answer := range map[string]string{
 		"known": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n" + strings.Repeat("x", 1024),
-		"read":  "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+		"read": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"3\r\nabc\r\n0\r\n\r\n",
 	} {
 		b.Run(name, func(b *testing.B) {
 			u, err := url.Parse(fixed(b, answer))
