@@ -156,7 +156,7 @@ func TestImportFloods(t *testing.T) {
 	if os.Getenv(floodsVariable) != "" {
 		size = 64 << 20
 	}
-	for _, f := range floods() {
+	for _, f := range append(floods(), floodsOfFormats()...) {
 		t.Run(f.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := f.make(filepath.Join(dir, "flood"), size); err != nil {

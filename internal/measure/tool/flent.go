@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,9 @@ type flentFile struct {
 	} `json:"metadata"`
 }
 
+// maxFlentDocument bounds a data file, in bytes after unpacking. One of ten minutes with ten series has about 5 MiB.
+const maxFlentDocument = 32 << 20
+
 // flentReader reads data files.
 type flentReader struct{ found []foundRun }
 
@@ -59,8 +63,14 @@ func (r *flentReader) take(d document) bool {
 	if d.truncated || !strings.Contains(d.body, `"x_values"`) || !strings.Contains(d.body, `"results"`) {
 		return false
 	}
+	if len(d.body) > maxFlentDocument {
+		err := fmt.Errorf("flent: its file is larger than %d MiB, the most that is read of one", maxFlentDocument>>20)
+		r.found = append(r.found, foundRun{d.body[:maxLine], newMeasured(flentName).Measurement, err})
+		return true
+	}
 	var f flentFile
-	err := json.Unmarshal([]byte(d.body), &f)
+	data := []byte(d.body)
+	err := json.Unmarshal(data, &f)
 	switch {
 	case f.Results == nil || f.Metadata.Name == "":
 		return false
@@ -69,7 +79,7 @@ func (r *flentReader) take(d document) bool {
 		r.found = append(r.found, foundRun{d.body, newMeasured(flentName).Measurement, err})
 		return true
 	}
-	hash := sha256.Sum256([]byte(d.body))
+	hash := sha256.Sum256(data)
 	for i, run := range f.trials() {
 		run.body = fmt.Sprintf("%x %d", hash, i)
 		r.found = append(r.found, run)
@@ -297,7 +307,7 @@ func flentEach(series json.RawMessage, read func(*json.Decoder) error) error {
 	if len(series) == 0 {
 		return nil
 	}
-	d := json.NewDecoder(strings.NewReader(string(series)))
+	d := json.NewDecoder(bytes.NewReader(series))
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return nil // null
 	}

@@ -27,7 +27,10 @@ const definitionFortioGRPC = "grpc response time as printed by fortio"
 // periodic, fhttp, fgrpc, tcprunner and udprunner, and HistogramData of stats (github.com/fortio/fortio).
 func fortioProgram() program {
 	p := readOnly(fortioName, "JSON: response times in s, with percentiles from a histogram; 1/s", "0.9 to 1.69 read")
-	p.documents = func() documentReader { return &eachDocument{name: fortioName, is: isFortio, parse: parseFortio} }
+	p.documents = func() documentReader {
+		return &eachDocument{name: fortioName, keys: []string{`"RunType"`, `"RequestedQPS"`},
+			is: isFortio, parse: parseFortio}
+	}
 	return p
 }
 

@@ -238,15 +238,27 @@ func split(text string, known []program) iter.Seq[segment] {
 }
 
 func splitInto(yield func(segment) bool, text string, known []program) {
-	var lines []string
+	var parts []string // of the current segment, without the lines that are skipped
+	begin, end := -1, 0
 	current, reached, speaks := -1, markNone, false
+	endPart := func() {
+		if begin >= 0 {
+			parts = append(parts, text[begin:end])
+		}
+		begin = -1
+	}
 	flush := func() (more bool) {
-		more = current < 0 || !speaks || yield(segment{known[current], strings.Join(lines, "\n")})
-		lines, reached, speaks = nil, markNone, false
+		endPart()
+		more = current < 0 || !speaks || yield(segment{known[current], strings.Join(parts, "\n")})
+		parts, reached, speaks = nil, markNone, false
 		return more
 	}
+	at := 0
 	for line := range strings.SplitSeq(text, "\n") {
+		start := at
+		at += len(line) + 1
 		if len(line) > maxLine {
+			endPart()
 			continue
 		}
 		who, found := recognise(known, current, strings.TrimSpace(line))
@@ -263,7 +275,10 @@ func splitInto(yield func(segment) bool, text string, known []program) {
 			speaks = speaks || found != markCommand
 		}
 		if current >= 0 {
-			lines = append(lines, line)
+			if begin < 0 {
+				begin = start
+			}
+			end = start + len(line)
 		}
 	}
 	flush()

@@ -46,20 +46,27 @@ type documentReader interface {
 
 // eachDocument is the reader of a tool whose documents each hold a number of runs.
 type eachDocument struct {
-	name  string
+	name string
+	// keys are in each document, and hardly together in another one.
+	keys  []string
 	is    func(d document) bool
 	parse func(d document) []foundRun
 	found []foundRun
 }
 
 func (e *eachDocument) take(d document) bool {
+	for _, key := range e.keys {
+		if !d.truncated && !strings.Contains(d.body, key) {
+			return false
+		}
+	}
 	switch {
+	case len(d.body) > maxSmallDocument && !d.truncated:
+		err := fmt.Errorf("%s: its JSON is larger than any that it writes", e.name)
+		e.found = append(e.found, foundRun{d.body[:maxLine], newMeasured(e.name).Measurement, err})
 	case !e.is(d):
 		return false
 	case len(e.found) > MaxRuns:
-	case len(d.body) > maxSmallDocument:
-		err := fmt.Errorf("%s: its JSON is larger than any that it writes", e.name)
-		e.found = append(e.found, foundRun{d.body, newMeasured(e.name).Measurement, err})
 	default:
 		e.found = append(e.found, e.parse(d)...)
 	}

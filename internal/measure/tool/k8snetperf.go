@@ -26,7 +26,8 @@ func k8sNetperfProgram() program {
 		"2022 to 2026 read")
 	p.mark, p.parseAll = k8sNetperfMark, parseK8sNetperfCSV
 	p.documents = func() documentReader {
-		return &eachDocument{name: k8sNetperfName, is: isK8sNetperf, parse: parseK8sNetperfJSON}
+		return &eachDocument{name: k8sNetperfName, keys: []string{`"tputMetric"`, `"ltcyMetric"`},
+			is: isK8sNetperf, parse: parseK8sNetperfJSON}
 	}
 	return p
 }

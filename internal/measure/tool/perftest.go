@@ -24,7 +24,8 @@ func perftestProgram() program {
 	p := readOnly(perftestName, "half round trips in us (of reads and atomics full ones); MiB/s or Gbit/s", "3 to 25 read")
 	p.mark, p.parseAll = perftestMark, parsePerftest
 	p.documents = func() documentReader {
-		return &eachDocument{name: perftestName, is: isPerftest, parse: parsePerftestJSON}
+		return &eachDocument{name: perftestName, keys: []string{`"test_info"`, `"n_iterations"`},
+			is: isPerftest, parse: parsePerftestJSON}
 	}
 	return p
 }

@@ -117,22 +117,31 @@ func (m *measured) secondsOf(transactions int64) float64 {
 
 // times reads a line with times.
 func (r *wrkRun) times(line string) {
-	if s := wrkLatency.FindStringSubmatch(line); s != nil && r.latency == nil {
-		r.latency = s[1:]
-	}
-	if s := wrkPercentile.FindStringSubmatch(line); s != nil && len(r.percentiles) < 100 {
-		p, known := number(s[1])
-		if v, ok := wrkSeconds(s[2]); ok && known {
-			r.percentiles = append(r.percentiles, [2]float64{p, v})
+	switch {
+	case strings.HasPrefix(line, "Latency ") && r.latency == nil:
+		if s := wrkLatency.FindStringSubmatch(line); s != nil {
+			r.latency = s[1:]
 		}
-	}
-	if s := find(wrkTotal, line); s != "" {
-		r.recorded = int64(integer(s))
+	case strings.HasPrefix(line, "#["):
+		if s := find(wrkTotal, line); s != "" {
+			r.recorded = int64(integer(s))
+		}
+	case strings.Contains(line, "%") && len(r.percentiles) < 100:
+		if s := wrkPercentile.FindStringSubmatch(line); s != nil {
+			p, known := number(s[1])
+			if v, ok := wrkSeconds(s[2]); ok && known {
+				r.percentiles = append(r.percentiles, [2]float64{p, v})
+			}
+		}
 	}
 }
 
 // line reads a line of another kind.
 func (r *wrkRun) line(m *measured, line string) {
+	if !containsAny(line, "wrk", "Running", "connections", "requests", "Requests", "Thread", "responses:", "errors:",
+		"unable", "invalid") {
+		return
+	}
 	if s := wrkCommand.FindStringSubmatch(line); s != nil {
 		rate := find(wrkRate, s[2])
 		if rate != "" {
