@@ -134,12 +134,12 @@ func readFortio(d document) (result.Measurement, error) {
 // UDP fortio waits for the echo of what it sent, which is a round trip.
 func fortioKind(m *measured, r *fortioResult) (metric string) {
 	m.Mode = experiment.RR
-	switch kind := lower(r.RunType); {
-	case kind == experiment.TCP, kind == experiment.UDP:
+	switch kind := lower(r.RunType); kind {
+	case experiment.TCP, experiment.UDP:
 		m.Protocol = kind
 		m.define(result.DefinitionRTT, result.DefinitionRTT)
 		return result.RTT
-	case kind == "http":
+	case "http":
 		m.Protocol = "http"
 		if strings.HasPrefix(strings.ToLower(r.URL), "https:") {
 			m.Protocol = "https"

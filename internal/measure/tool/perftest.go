@@ -264,7 +264,7 @@ type perftestResult struct {
 	Info struct {
 		Test           string
 		Device         string
-		NumberOfQPs    int    `json:"Number_of_qps"`
+		QueuePairs     int    `json:"Number_of_qps"`
 		ConnectionType string `json:"Connection_type"`
 		LinkType       string `json:"Link_type"`
 		MTU            int    `json:"Mtu"`
@@ -285,7 +285,7 @@ func parsePerftestJSON(d document) []foundRun {
 	}
 	t.name(r.Info.Test)
 	for name, value := range map[string]string{"Device": r.Info.Device, "Connection type": r.Info.ConnectionType,
-		"Link type": r.Info.LinkType, "Number of qps": strconv.Itoa(r.Info.NumberOfQPs), "Mtu": strconv.Itoa(r.Info.MTU)} {
+		"Link type": r.Info.LinkType, "Number of qps": strconv.Itoa(r.Info.QueuePairs), "Mtu": strconv.Itoa(r.Info.MTU)} {
 		if value != "0" {
 			t.facts[name] = value
 		}

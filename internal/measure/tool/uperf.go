@@ -202,15 +202,15 @@ func (r *uperfRun) judge(m *measured) (result.Measurement, error) {
 		return m.Measurement, errors.New("uperf printed no total: it was ended before, or the output is cut off")
 	}
 	m.define(result.DefinitionRate, result.DefinitionRate)
-	switch arrived := min(cmp.Or(r.master, r.total), cmp.Or(r.others, r.master, r.total)); {
-	case m.Mode == experiment.Stream:
-		m.add(result.Goodput, "", arrived, "")
-		if r.others == 0 {
-			m.note("This is what one side of uperf counted: what it handed to its kernel, if it sent.")
-		}
-	default:
+	if m.Mode != experiment.Stream {
 		m.add(result.Goodput, "", cmp.Or(r.total, r.master), "")
 		m.note("uperf counts what was written and read together; what its operations are, the profile says.")
+		return m.Measurement, nil
+	}
+	arrived := min(cmp.Or(r.master, r.total), cmp.Or(r.others, r.master, r.total))
+	m.add(result.Goodput, "", arrived, "")
+	if r.others == 0 {
+		m.note("This is what one side of uperf counted: what it handed to its kernel, if it sent.")
 	}
 	return m.Measurement, nil
 }
