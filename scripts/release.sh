@@ -36,10 +36,16 @@ if [ -z "$programs" ]; then
 	GO=$go scripts/agents.sh
 	programs=$work/programs
 	GO=$go scripts/dist.sh "$programs"
+	said=$("$programs/nearfar-$($go env GOHOSTOS)-$($go env GOHOSTARCH)" version)
+	case $said in
+	"nearfar $version "*" commit $commit") ;;
+	*) fail "the program says \"$said\", and not that it is $version of commit $commit" ;;
+	esac
 fi
 tools=$(scripts/release-tools.sh)
 # Without cgo, and with the flags of the builds: most of it is compiled already. HOME could be in a default.
 CGO_ENABLED=0 GOFLAGS=-trimpath $go build -o "$work/" ./release ./release/texts
 HOME=/nonexistent "$work/texts" "$work/text" "$seconds"
 "$work/release" make -version "$version" -commit "$commit" -time "$seconds" \
-	${PLACE:+-place "$PLACE"} ${KEY:+-key "$KEY"} -programs "$programs" -texts "$work/text" -out "$out" -nfpm "$tools/nfpm" -cyclonedx "$tools/cyclonedx-gomod"
+	${PLACE:+-place "$PLACE"} ${KEY:+-key "$KEY"} -programs "$programs" -texts "$work/text" -out "$out" \
+	-nfpm "$tools/nfpm" -cyclonedx "$tools/cyclonedx-gomod"
