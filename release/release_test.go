@@ -28,7 +28,7 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 const (
@@ -223,9 +223,12 @@ func TestManifests(t *testing.T) {
 
 	var plugin struct {
 		Spec struct {
-			Version, Homepage, ShortDescription string
-			Platforms                           []struct {
-				Selector         struct{ MatchLabels struct{ OS, Arch string } }
+			Version, Homepage string
+			ShortDescription  string `yaml:"shortDescription"`
+			Platforms         []struct {
+				Selector struct {
+					MatchLabels struct{ OS, Arch string } `yaml:"matchLabels"`
+				}
 				URI, Sha256, Bin string
 				Files            []struct{ From, To string }
 			}
@@ -235,7 +238,7 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plugin.Spec.Version != "v1.2.3" || plugin.Spec.Homepage != "https://host.test/owner/nearfar" ||
-		len(plugin.Spec.ShortDescription) > 50 || len(plugin.Spec.Platforms) != len(targets()) {
+		plugin.Spec.ShortDescription == "" || len(plugin.Spec.ShortDescription) > 50 || len(plugin.Spec.Platforms) != len(targets()) {
 		t.Errorf("the manifest of krew says %+v", plugin.Spec)
 	}
 	for _, p := range plugin.Spec.Platforms {
