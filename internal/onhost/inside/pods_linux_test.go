@@ -160,8 +160,8 @@ func TestOverlayOfAClient(t *testing.T) {
 	far := newSpace(t)
 	join(node, "eth0", far, "far")
 	node.intoVXLAN(0)
-	node.ip("neigh add 10.1.0.2 lladdr 02:00:00:00:00:02 dev eth0 nud permanent")
-	node.ip("neigh add 10.8.0.2 lladdr 02:00:00:00:08:02 dev flannel.1 nud permanent")
+	node.ip("neigh replace 10.1.0.2 lladdr 02:00:00:00:00:02 dev eth0 nud permanent")
+	node.ip("neigh replace 10.8.0.2 lladdr 02:00:00:00:08:02 dev flannel.1 nud permanent")
 	far.ip("link set far promisc on")
 	var over atomic.Bool
 	answering := far.forward("far", "far", mirrored, &over)
