@@ -127,6 +127,8 @@ func exceptions() []exception {
 		{"docs/baseline.md", "nearfar baseline ", "internal/e2e/baseline_test.go TestBaselineOfALab", "it takes minutes"},
 		{"docs/captures.md", "tcpdump ", "internal/measure/recordings/captures/live_linux_test.go TestLive",
 			"it captures until it is stopped"},
+		{"docs/command.md", "initdb ", "internal/e2e/command_test.go TestCommandExamples", "it needs a user of its own"},
+		{"docs/http.md", "PAGE_TOKEN=", "internal/e2e/http_test.go TestHTTPSecretsStay", "it needs a service"},
 		{"docs/captures.md", "run=raw/", "internal/e2e/capture_test.go TestCaptureLab", "it needs a run"},
 		{"docs/check.md", "nearfar check ", "internal/e2e/check_test.go TestCheckBySSH", machines},
 		{"docs/cloud-test.md", "export ", "internal/e2e/cloudtest_test.go TestCloudTest", clouds},
