@@ -73,9 +73,11 @@ func oneWorkload(trials []result.Trial, workload string) error {
 // workloadsOf lists the workloads of the trials, in the order of their first trials.
 func workloadsOf(trials []result.Trial) []experiment.Workload {
 	var all []experiment.Workload
+	places := map[string]int{}
 	for _, t := range trials {
-		at := slices.IndexFunc(all, func(w experiment.Workload) bool { return w.Name == t.Workload })
-		if at < 0 {
+		at, known := places[t.Workload]
+		if !known {
+			places[t.Workload] = len(all)
 			all = append(all, experiment.Workload{
 				Name: t.Workload, Tool: t.Tool.Name, Mode: t.Mode, Protocol: t.Protocol,
 			})
