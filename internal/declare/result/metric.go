@@ -89,9 +89,41 @@ type Metric struct {
 	// Scope is the part of the trial that the value belongs to: "client", "server", "sender", "receiver", "stream 5",
 	// "thread 0", "background", "background upload". Empty for the trial as a whole.
 	Scope string `json:"scope,omitempty"`
-	// BetterIf says which values of an own name are better, BetterLower or BetterHigher. It is empty for canonical names,
-	// whose direction is known.
-	BetterIf string `json:"better_if,omitempty"`
+	// BetterIf says which values of an own name are better. It is left out for canonical names, whose direction is known.
+	BetterIf BetterIf `json:"better_if,omitempty"`
+}
+
+// BetterIf is "", BetterLower or BetterHigher in one byte: runs have millions of metrics.
+type BetterIf uint8
+
+// BetterIfOf makes a BetterIf of a text; other texts are "".
+func BetterIfOf(text string) BetterIf {
+	switch text {
+	case BetterLower:
+		return 1
+	case BetterHigher:
+		return 2
+	}
+	return 0
+}
+
+func (b BetterIf) String() string {
+	switch b {
+	case 1:
+		return BetterLower
+	case 2:
+		return BetterHigher
+	}
+	return ""
+}
+
+// MarshalText gives the text, for JSON.
+func (b BetterIf) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText reads the text.
+func (b *BetterIf) UnmarshalText(text []byte) error {
+	*b = BetterIfOf(string(text))
+	return nil
 }
 
 // The values of BetterIf.

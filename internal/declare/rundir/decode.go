@@ -338,7 +338,10 @@ func (d *decoder) allMetrics(into *[]result.Metric) bool {
 			case 3:
 				return d.text(&m.Scope)
 			case 5:
-				return d.text(&m.BetterIf)
+				var text string
+				ok := d.text(&text)
+				m.BetterIf = result.BetterIfOf(text)
+				return ok
 			}
 			return d.number(&m.Value)
 		})

@@ -220,7 +220,7 @@ func FuzzCommand(f *testing.F) {
 			unit, _ := m.Scale()
 			for _, one := range got.Metrics {
 				bad := math.IsNaN(one.Value) || math.IsInf(one.Value, 0) || one.Value < 0
-				if bad || one.Unit != unit || one.Name != "x" || !slices.Contains(experiment.BetterWords(), one.BetterIf) {
+				if bad || one.Unit != unit || one.Name != "x" || !slices.Contains(experiment.BetterWords(), one.BetterIf.String()) {
 					t.Errorf("%+v: %+v", m, one)
 				}
 			}

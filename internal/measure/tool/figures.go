@@ -37,7 +37,7 @@ const maxMatches = 10_000
 // figure reads a figure, and adds it. The error names the figure.
 func (m *measured) figure(metric experiment.CommandMetric, read *figures) error {
 	unit, _ := metric.Scale()
-	base := result.Metric{Name: metric.Name, Unit: unit, BetterIf: metric.BetterIf()}
+	base := result.Metric{Name: metric.Name, Unit: unit, BetterIf: result.BetterIfOf(metric.BetterIf())}
 	var err error
 	switch {
 	case metric.HDR:

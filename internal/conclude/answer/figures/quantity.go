@@ -128,7 +128,7 @@ func own(trials []result.Trial) (all []Quantity) {
 	var means []Quantity
 	for i := range trials {
 		for _, m := range trials[i].Metrics {
-			q := Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, BetterIf: m.BetterIf}
+			q := Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, BetterIf: m.BetterIf.String()}
 			if m.Scope != "" || known[q] || !result.IsOwnName(m.Name) {
 				continue
 			}

@@ -28,7 +28,8 @@ func TestQuantities(t *testing.T) {
 	loaded := []result.Metric{seconds(result.ServiceTime, result.P50), seconds(result.ServiceTime, result.P99),
 		seconds(result.ResponseTime, result.P50), seconds(result.ResponseTime, result.P99), transactions, loss}
 	own := func(name, stat string) result.Metric {
-		return result.Metric{Name: name, Stat: stat, Unit: result.One, BetterIf: result.BetterHigher}
+		return result.Metric{Name: name, Stat: stat, Unit: result.One,
+			BetterIf: result.BetterIfOf(result.BetterHigher)}
 	}
 	for _, c := range []struct {
 		name         string

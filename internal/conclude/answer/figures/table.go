@@ -112,6 +112,11 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 		}
 		byArm[arm] = append(byArm[arm], good[i])
 	}
+	for arm, tried := range attempts {
+		if slices.EqualFunc(tried, byArm[arm], func(a, b result.Trial) bool { return a.Trial == b.Trial }) {
+			attempts[arm] = byArm[arm] // most arms have no failed attempt: one copy of their trials will do
+		}
+	}
 	var all []Cells
 	add := func(q Quantity, c Cells) {
 		c.Workload, c.Quantity, c.ByArm = workload, q, map[string][]result.Trial{}
