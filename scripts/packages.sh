@@ -3,7 +3,7 @@
 # scripts/longest.txt come first, because go test starts packages in the order of its arguments.
 #
 #   packages.sh measuring
-#   packages.sh engine     those of them whose tests take seconds
+#   packages.sh engine     those of them whose tests take seconds, of the engine and of the watch inside the kernel
 #   packages.sh others
 #
 # Fails if scripts/measuring.txt names a package, or a pattern, that does not exist, or scripts/longest.txt a package.
@@ -25,7 +25,7 @@ done
 measuring=${measuring%?}
 case ${1:-} in
 measuring) echo "$measuring" ;;
-engine) echo "$measuring" | grep '/engine/' ;;
+engine) echo "$measuring" | grep -e '/engine/' -e '/onhost/inside$' ;;
 others)
 	# Without patterns, go list keeps the order.
 	longest=$($go list $(grep -v '^#' scripts/longest.txt | sed 's,^,./,'))

@@ -8,7 +8,8 @@
 #   others     packages that do not measure
 #   unjudged   the tests of the engine and the end-to-end tests that judge no figures (scripts/unjudged.sh), in two parts
 #              beside each other: clusters and rest
-#   engine     the packages of the engine whose tests take seconds, with nothing beside them
+#   engine     the packages of the engine, and of the watch inside the kernel, whose tests take seconds, with nothing
+#              beside them
 #   long       the tests of scripts/long.txt that judge no figures; no other part has them
 #   race       with the race detector, packages whose goroutines share data
 #   portable   the engine's code for other systems, on this one, with the race detector

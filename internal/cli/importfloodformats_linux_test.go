@@ -28,7 +28,8 @@ func floodsOfFormats() []flood {
 			"Metric,Latency\n", "TCP_STREAM,false,false,false,%d,Mb/s,1\n"), says: ""},
 		{name: "rows of perftest", make: numbered("RDMA_Write BW Test\n#bytes #iterations BW average[MiB/sec] MsgRate[Mpps]\n",
 			"2 %d 1.00 1.00\n"), says: ""},
-		{name: "options of neper", make: numbered("", "num_flows=%d\n"), says: ""},
+		// As trials they are read. A run has a workload for each number of flows, and refuses so many.
+		{name: "options of neper", make: numbered("", "num_flows=%d\n"), says: "workloads: at most 100", trial: true},
 		{name: "counts of uperf", make: numbered("Starting 1 threads running profile:x ...\n",
 			"timestamp_ms:1.0 name:Txn%d nr_bytes:0 nr_ops:1\n"), says: "cut off", trial: true},
 		{name: "samples of pkb", make: numbered("",
