@@ -20,8 +20,8 @@ import (
 // exampleBlock is a block of docs/command.md: a file of YAML, or a configuration.
 var exampleBlock = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```")
 
-// commandExamples are the experiments of docs/command.md by their names, and its configurations by their kind. Each
-// experiment gets so many blocks.
+// commandExamples are the experiments of docs/command.md by their names, and its configurations by their first
+// directive. Each experiment gets so many blocks.
 func commandExamples(t *testing.T, blocks int) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "command.md"))
@@ -32,7 +32,9 @@ func commandExamples(t *testing.T, blocks int) map[string]string {
 	for _, block := range exampleBlock.FindAllStringSubmatch(string(text), -1) {
 		kind, body := block[1], block[2]
 		if kind != "yaml" {
-			found[kind] = body
+			// A file of a program has the name of its first directive.
+			directive, _, _ := strings.Cut(body, " ")
+			found[directive] = body
 			continue
 		}
 		_, rest, named := strings.Cut(body, "\nname: ")
@@ -123,7 +125,7 @@ func TestCommandExamples(t *testing.T) {
 	t.Run("pages", func(t *testing.T) {
 		need(t, "nginx-light", "/usr/sbin/nginx")
 		need(t, "apache2-utils", "ab")
-		site := folder(t, "nginx.conf", commandExamples(t, 1)["nginx"])
+		site := folder(t, "nginx.conf", commandExamples(t, 1)["daemon"])
 		// A connection for each page: two round trips.
 		wantWire(t, runExample(t, "pages", []string{"SITE=" + site}, "page_median", "page_rate",
 			"page_slowest_1_percent"), "page_median", 2)
@@ -135,7 +137,7 @@ func TestCommandExamples(t *testing.T) {
 	t.Run("broker", func(t *testing.T) {
 		need(t, "mosquitto", "/usr/sbin/mosquitto")   //nolint:misspell // its name
 		need(t, "mosquitto-clients", "mosquitto_pub") //nolint:misspell // its name
-		broker := folder(t, "mosquitto.conf", commandExamples(t, 1)["conf"])
+		broker := folder(t, "mosquitto.conf", commandExamples(t, 1)["listener"])
 		runExample(t, "broker", []string{"BROKER=" + broker}, "published")
 	})
 	t.Run("pgbench", func(t *testing.T) {
