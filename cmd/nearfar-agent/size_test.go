@@ -58,8 +58,8 @@ func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/onhost/agent", "nearfar/internal/onhost/agent/allow",
 		"nearfar/internal/base/clean", "nearfar/internal/base/hdr", "nearfar/internal/base/lazyregexp",
-		"nearfar/internal/base/pcapfile", "nearfar/internal/base/stats", "nearfar/internal/declare/check",
-		"nearfar/internal/declare/experiment", "nearfar/internal/declare/inside", "nearfar/internal/declare/packets",
+		"nearfar/internal/base/pcapfile", "nearfar/internal/base/stats", "nearfar/internal/declare/beside",
+		"nearfar/internal/declare/check", "nearfar/internal/declare/experiment", "nearfar/internal/declare/inside", "nearfar/internal/declare/packets",
 		"nearfar/internal/declare/result", "nearfar/internal/onhost/agent/daemon",
 		"nearfar/internal/onhost/agent/tls", "nearfar/internal/onhost/agentcli", "nearfar/internal/onhost/capture",
 		"nearfar/internal/onhost/children", "nearfar/internal/onhost/confine", "nearfar/internal/onhost/engine",

@@ -132,7 +132,8 @@ func (a *app) printSegments(r *captures.Report) error {
 	fmt.Fprintln(table, "POINT\tCLOCK\tPACKETS\tEXCHANGES\tCARRIED\tTURNAROUND P50\tP99")
 	for _, p := range r.Points {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", orDash(p.Point), orDash(p.Clock), p.Own, p.Exchanges,
-			carriedText(p.Carried), microseconds(&p.Turnaround.P50), microseconds(p.Turnaround.P99))
+			orDash(strings.Join(captures.ByCount(p.Carried), ", ")),
+			microseconds(&p.Turnaround.P50), microseconds(p.Turnaround.P99))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -158,21 +159,6 @@ func (a *app) printSegments(r *captures.Report) error {
 		}
 	}
 	return nil
-}
-
-// carriedText says in what the packets of a point were carried, the most frequent first.
-func carriedText(carried map[string]int) string {
-	var names []string
-	for name := range carried {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if carried[a] != carried[b] {
-			return carried[b] - carried[a]
-		}
-		return strings.Compare(a, b)
-	})
-	return orDash(strings.Join(names, ", "))
 }
 
 // microseconds writes seconds as microseconds; "-" for none.

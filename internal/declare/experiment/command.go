@@ -34,8 +34,8 @@ type CommandReady struct {
 	Command []string `json:"command,omitempty"`
 }
 
-// CommandMetric is a figure of a program, and where it stands in the program's output. It has one of JSON, ExitTime, HDR,
-// and Regex or Lines or both.
+// CommandMetric is a figure of a program, and where it stands in the program's output. It has one of JSON, ExitTime,
+// HDR, and Regex or Lines or both.
 type CommandMetric struct {
 	Name string `json:"name"`
 	// JSON is a pointer (RFC 6901) into standard output, which is one JSON text, or has one in its last line.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/beside"
 )
 
 // The bounds of a recording.
@@ -18,8 +19,6 @@ const (
 	MaxPaths = 64
 	// MaxSize is how many bytes a recording has at most.
 	MaxSize = 16 << 20
-	// maxName is how long a name of a place or a device is at most, in bytes.
-	maxName = 64
 	// maxProblem is how long a problem is at most, in bytes.
 	maxProblem = 1000
 	// maxSpan is the longest time of a step in nanoseconds: an hour.
@@ -46,7 +45,7 @@ func (r *Recording) check() error {
 	switch {
 	case r.Version != Version:
 		return fmt.Errorf("version %d, and this program reads version %d", r.Version, Version)
-	case !slices.Contains([]string{Both, Client, Server}, r.Side):
+	case !beside.IsSide(r.Side):
 		return fmt.Errorf("unknown side %.40q", r.Side)
 	case len(r.Problem) > maxProblem:
 		return fmt.Errorf("a problem of %d bytes, at most %d", len(r.Problem), maxProblem)
@@ -68,16 +67,13 @@ func (r *Recording) check() error {
 	return nil
 }
 
-// isName says that a text can be the name of a place or a device.
-func isName(text string) bool { return text != "" && len(text) <= maxName && clean.Line(text) == text }
-
 func (p Path) check() error {
 	if len(p.Steps) == 0 || len(p.Steps) > MaxSteps {
 		return fmt.Errorf("%d steps, of 1 to %d", len(p.Steps), MaxSteps)
 	}
 	for _, s := range p.Steps {
 		for _, name := range []string{s.Place, s.Device, s.DeviceKind, s.Tunnel} {
-			if name != "" && !isName(name) {
+			if name != "" && !beside.IsName(name) {
 				return fmt.Errorf("%.40q is no name", name)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/beside"
 )
 
 // Version is the version of the format. A reader refuses others.
@@ -57,9 +58,9 @@ func Unknown(side string, why error) *Recording {
 
 // The sides of which a machine is.
 const (
-	Both   = "both"
-	Client = "client"
-	Server = "server"
+	Both   = beside.Both
+	Client = beside.Client
+	Server = beside.Server
 )
 
 // A Path is a sequence of steps, and the trips that took it.

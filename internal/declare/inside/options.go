@@ -1,18 +1,17 @@
 package inside
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
+
+	"nearfar/internal/declare/beside"
 )
 
 // The bounds of options.
 const (
-	// MaxOptions is how many bytes the options have at most.
-	MaxOptions = 64 << 10
 	// maxPlaces is how many named places there are at most.
 	maxPlaces = 256
 	// maxServers is how many addresses a server has at most.
@@ -56,34 +55,22 @@ type Place struct {
 }
 
 // DecodeOptions reads options, and refuses those that Check does not accept.
-func DecodeOptions(data []byte) (Options, error) {
-	if len(data) > MaxOptions {
-		return Options{}, fmt.Errorf("%d bytes of options, at most %d", len(data), MaxOptions)
-	}
-	var o Options
-	if err := json.Unmarshal(data, &o); err != nil {
-		return Options{}, err
-	}
-	return o, o.Check()
-}
+func DecodeOptions(data []byte) (Options, error) { return beside.Decode[Options](data) }
 
 // Check says what is wrong with the options.
 func (o Options) Check() error {
+	if err := beside.CheckFlow(o.Side, o.Protocol, o.Port); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains([]string{Both, Client, Server}, o.Side):
-		return fmt.Errorf("unknown side %.40q", o.Side)
-	case !slices.Contains([]string{"udp", "tcp", "icmp"}, o.Protocol):
-		return fmt.Errorf("unknown protocol %.40q", o.Protocol)
 	case len(o.Servers) == 0 || len(o.Servers) > maxServers:
 		return fmt.Errorf("%d addresses of the server, of 1 to %d", len(o.Servers), maxServers)
 	case len(o.Places) > maxPlaces:
 		return fmt.Errorf("%d places, at most %d", len(o.Places), maxPlaces)
-	case slices.ContainsFunc(o.Places, func(p Place) bool { return !isName(p.Name) }):
+	case slices.ContainsFunc(o.Places, func(p Place) bool { return !beside.IsName(p.Name) }):
 		return errors.New("a place without a name, or with one that is too long")
-	case o.ClientNode != "" && !isName(o.ClientNode) || o.ServerNode != "" && !isName(o.ServerNode):
+	case o.ClientNode != "" && !beside.IsName(o.ClientNode) || o.ServerNode != "" && !beside.IsName(o.ServerNode):
 		return errors.New("a machine's name that is too long, or that cannot be printed")
-	case (o.Port == 0) != (o.Protocol == "icmp"):
-		return fmt.Errorf("port %d for %s", o.Port, o.Protocol)
 	case o.Trips < 1 || o.Trips > MaxTrips:
 		return fmt.Errorf("%d round trips, of 1 to %d", o.Trips, MaxTrips)
 	case o.Warmup < 0 || o.Warmup > longest:
@@ -91,10 +78,5 @@ func (o Options) Check() error {
 	case o.Duration <= 0 || o.Duration > longest:
 		return fmt.Errorf("a window of %v, of more than 0 to %v", o.Duration, longest)
 	}
-	for _, a := range o.Servers {
-		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
-			return fmt.Errorf("%v is no address of a server", a)
-		}
-	}
-	return nil
+	return beside.CheckAddresses(o.Servers, "server")
 }

@@ -3,7 +3,6 @@
 package packets
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/beside"
 )
 
 // Verb is the verb on hosts that captures the packets of a trial. It writes Capturing to its standard error when it
@@ -34,12 +34,9 @@ const (
 	MaxPoints = 256
 	// MaxSize is how many bytes a capture has at most.
 	MaxSize = 16 << 20
-	// MaxOptions is how many bytes options have at most.
-	MaxOptions = 64 << 10
 
 	maxServers = 8
 	maxLongest = 26 * time.Hour
-	maxName    = 64
 	maxComment = 1000
 	// maxPointName is for the names of a place and a device, and what makes the device's safe to print.
 	maxPointName = 256
@@ -76,56 +73,36 @@ type Place struct {
 
 // The sides of which a machine is.
 const (
-	Both   = "both"
-	Client = "client"
-	Server = "server"
+	Both   = beside.Both
+	Client = beside.Client
+	Server = beside.Server
 )
 
 // DecodeOptions reads options, and refuses those that break a bound.
-func DecodeOptions(data []byte) (Options, error) {
-	if len(data) > MaxOptions {
-		return Options{}, fmt.Errorf("%d bytes of options, at most %d", len(data), MaxOptions)
-	}
-	var o Options
-	if err := json.Unmarshal(data, &o); err != nil {
-		return Options{}, err
-	}
-	return o, o.Check()
-}
+func DecodeOptions(data []byte) (Options, error) { return beside.Decode[Options](data) }
 
 // Check says what is wrong with the options.
 func (o Options) Check() error {
+	if err := beside.CheckFlow(o.Side, o.Protocol, o.Port); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains([]string{Both, Client, Server}, o.Side):
-		return fmt.Errorf("unknown side %.40q", o.Side)
-	case !slices.Contains([]string{"udp", "tcp", "icmp"}, o.Protocol):
-		return fmt.Errorf("unknown protocol %.40q", o.Protocol)
 	case len(o.Servers) == 0 || len(o.Servers) > maxServers || len(o.Clients) > maxServers:
 		return fmt.Errorf("%d addresses of the server and %d of the client, at most %d", len(o.Servers), len(o.Clients),
 			maxServers)
-	case (o.Port == 0) != (o.Protocol == "icmp"):
-		return fmt.Errorf("port %d for %s", o.Port, o.Protocol)
 	case len(o.Places) == 0 || len(o.Places) > MaxPoints:
 		return fmt.Errorf("%d places, of 1 to %d", len(o.Places), MaxPoints)
-	case slices.ContainsFunc(o.Places, func(p Place) bool { return !isName(p.Name) || len(p.File) > 4096 }):
+	case slices.ContainsFunc(o.Places, func(p Place) bool { return !beside.IsName(p.Name) || len(p.File) > 4096 }):
 		return errors.New("a place without a name, or with one that is too long")
 	case o.Longest <= 0 || o.Longest > maxLongest:
 		return fmt.Errorf("a capture of %v, of more than 0 to %v", o.Longest, maxLongest)
 	case len(o.Comment) > maxComment || !isLine(o.Comment):
 		return fmt.Errorf("a comment of %d bytes, at most %d in one line", len(o.Comment), maxComment)
 	}
-	for _, a := range slices.Concat(o.Servers, o.Clients) {
-		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
-			return fmt.Errorf("%v is no address of a host", a)
-		}
-	}
-	return nil
+	return beside.CheckAddresses(slices.Concat(o.Servers, o.Clients), "host")
 }
 
 func isLine(text string) bool { return clean.Line(text) == text }
-
-// isName says that a text can be the name of a place or of a point.
-func isName(text string) bool { return text != "" && len(text) <= maxName && isLine(text) }
 
 // A Capture is what was captured of a trial on one machine, as the trial's record has it.
 type Capture struct {
@@ -169,7 +146,7 @@ func CheckPoints(points []Point) error {
 // Check says what is wrong with the record of a capture.
 func (c Capture) Check() error {
 	switch {
-	case !slices.Contains([]string{Both, Client, Server}, c.Side):
+	case !beside.IsSide(c.Side):
 		return fmt.Errorf("a capture of the unknown side %.40q", c.Side)
 	case len(c.File) > maxProblem || len(c.Problem) > maxProblem:
 		return fmt.Errorf("a capture with a name or a problem of more than %d bytes", maxProblem)

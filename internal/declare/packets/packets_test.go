@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/declare/beside"
 	"nearfar/internal/declare/packets"
 )
 
@@ -31,7 +32,7 @@ func TestOptionsAreReadAsTheyAreWritten(t *testing.T) {
 	if got, err := packets.DecodeOptions(data); err != nil || got.Places[0] != sound().Places[0] {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for _, wrong := range [][]byte{make([]byte, packets.MaxOptions+1), []byte("{"), []byte("{}")} {
+	for _, wrong := range [][]byte{make([]byte, beside.MaxOptions+1), []byte("{"), []byte("{}")} {
 		if _, err := packets.DecodeOptions(wrong); err == nil {
 			t.Errorf("%d bytes are accepted", len(wrong))
 		}

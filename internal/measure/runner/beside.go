@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"nearfar/internal/base/bounded"
@@ -31,6 +32,43 @@ type beside struct {
 	process host.Process
 	// problem says why nothing is known; empty for none.
 	problem string
+}
+
+// A looker is a process beside a trial that gives a T in the end.
+type looker[T any] interface {
+	begin(ctx context.Context, limit time.Duration)
+	end() T
+}
+
+// lookers are the processes of one kind beside a trial: one, or one for each side's machine.
+type lookers[T any] struct {
+	all []looker[T]
+	// ready is how long each may take until it has begun.
+	ready time.Duration
+	once  sync.Once
+	given []T
+}
+
+// begin starts them, and returns when each has begun or failed.
+func (l *lookers[T]) begin(ctx context.Context) {
+	var starting sync.WaitGroup
+	for _, one := range l.all {
+		starting.Go(func() { one.begin(ctx, l.ready) })
+	}
+	starting.Wait()
+}
+
+// end ends them, and gives what each has. A second call gives the same.
+func (l *lookers[T]) end() []T {
+	l.once.Do(func() {
+		l.given = make([]T, len(l.all))
+		var ending sync.WaitGroup
+		for i, one := range l.all {
+			ending.Go(func() { l.given[i] = one.end() })
+		}
+		ending.Wait()
+	})
+	return l.given
 }
 
 // begin starts the process, and returns when it has begun or failed.

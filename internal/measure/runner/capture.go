@@ -3,12 +3,10 @@ package runner
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"nearfar/internal/base/pcapfile"
@@ -22,15 +20,6 @@ import (
 // captureSpare is how much longer than its trial a capture may last, if nobody ends it.
 const captureSpare = time.Minute
 
-// capturing captures the packets of a trial, on one machine or on those of both sides. What it cannot do is part of
-// what it gives, and never a failure of the trial.
-type capturing struct {
-	capturers []*capturer
-	ready     time.Duration
-	captured  []captured
-	once      sync.Once
-}
-
 // captured is a capture with its file.
 type captured struct {
 	packets.Capture
@@ -38,14 +27,16 @@ type captured struct {
 	data   []byte
 }
 
-// capturing makes the capture of a trial, whose client is expected to run so long. It is empty if the workload is no
-// captured twin.
-func (r *Runner) capturing(w experiment.Workload, slot experiment.Slot, expected time.Duration) *capturing {
+// capturing makes the capturers of a trial, whose client is expected to run so long. There are none if the workload is
+// no captured twin.
+func (r *Runner) capturing(
+	w experiment.Workload, slot experiment.Slot, expected time.Duration,
+) *lookers[captured] {
 	if !w.Capture {
-		return &capturing{}
+		return &lookers[captured]{}
 	}
 	hosts := r.hosts[slot.Arm]
-	all := &capturing{ready: r.limits.Ready}
+	all := &lookers[captured]{ready: r.limits.Ready}
 	add := func(h host.Host, side, suffix string, places ...packets.Place) {
 		one := &capturer{side: side, suffix: suffix, beside: beside{
 			host: h, verb: packets.Verb, name: "capturer", says: packets.Capturing, most: packets.MaxSize,
@@ -56,7 +47,7 @@ func (r *Runner) capturing(w experiment.Workload, slot experiment.Slot, expected
 				slot.Arm, slot.Workload, r.experiment.Name),
 		}
 		one.options, one.problem = captureOptions(o, w, hosts.Endpoints())
-		all.capturers = append(all.capturers, one)
+		all.all = append(all.all, one)
 	}
 	kernels := hosts.Machines.Kernels()
 	if spaces := openable(kernels.Places); kernels.One && len(spaces) > 0 {
@@ -100,29 +91,6 @@ func captureOptions(o packets.Options, w experiment.Workload, pair host.Pair) (o
 		return nil, err.Error()
 	}
 	return options, ""
-}
-
-// begin starts the capturers, and returns when all capture or have failed.
-func (c *capturing) begin(ctx context.Context) {
-	var starting sync.WaitGroup
-	for _, one := range c.capturers {
-		starting.Go(func() { one.begin(ctx, c.ready) })
-	}
-	starting.Wait()
-}
-
-// end ends the capturers, and gives what they captured. A second call gives the same.
-func (c *capturing) end() []captured {
-	c.once.Do(func() {
-		all := make([]captured, len(c.capturers))
-		var ending sync.WaitGroup
-		for i, one := range c.capturers {
-			ending.Go(func() { all[i] = one.end() })
-		}
-		ending.Wait()
-		c.captured = all
-	})
-	return c.captured
 }
 
 // capturer is the process that captures on one machine.

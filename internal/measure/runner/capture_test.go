@@ -177,7 +177,7 @@ func TestACaptureThatCannotBeStartedIsUnknown(t *testing.T) {
 	r := New(e, tools{clocked{}}, s.hosts(e), DefaultLimits(), nil)
 	slot := experiment.Slot{Arm: "a", Workload: "w-capture"}
 	c := r.capturing(e.Workloads[1], slot, time.Second)
-	c.capturers[0].host = fake.New("h", nil)
+	c.all[0].(*capturer).host = fake.New("h", nil)
 	c.begin(t.Context())
 	if got := c.end()[0]; !strings.Contains(got.Problem, "not installed") || got.data != nil {
 		t.Errorf("%+v", got)

@@ -1,13 +1,11 @@
 package runner
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"nearfar/internal/declare/experiment"
@@ -19,20 +17,11 @@ import (
 // watchedTrips is how many round trips of a trial are wanted. Enough of them are then the slowest 1 %.
 const watchedTrips = 2000
 
-// watch watches the kernels below a trial: one, or those of both sides. What it cannot see is part of what it gives,
-// and never a failure of the trial.
-type watch struct {
-	watchers []*watcher
-	ready    time.Duration
-	recorded []file
-	once     sync.Once
-}
-
-// watch makes the watch of a workload in an arm, whose client is expected to run so long. It is empty if the workload
-// is no watched twin.
-func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration) *watch {
+// watch makes the watchers of the kernels below a workload in an arm, whose client is expected to run so long. There
+// are none if the workload is no watched twin.
+func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration) *lookers[file] {
 	if !w.Inside {
-		return &watch{}
+		return &lookers[file]{}
 	}
 	hosts := r.hosts[arm]
 	kernels := hosts.Machines.Kernels()
@@ -40,7 +29,7 @@ func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration
 	if !kernels.One {
 		sides = []string{inside.Client, inside.Server}
 	}
-	all := &watch{ready: r.limits.Ready}
+	all := &lookers[file]{ready: r.limits.Ready}
 	for _, side := range sides {
 		at, own := lookoutOf(hosts, kernels, side)
 		if at.Host != nil {
@@ -59,7 +48,7 @@ func (r *Runner) watch(w experiment.Workload, arm string, expected time.Duration
 		if err != nil {
 			watching.problem = err.Error()
 		}
-		all.watchers = append(all.watchers, watching)
+		all.all = append(all.all, watching)
 	}
 	return all
 }
@@ -137,29 +126,6 @@ func distinct(some ...netip.Addr) []netip.Addr {
 	return all
 }
 
-// begin starts the watchers, and returns when all watch or have failed.
-func (w *watch) begin(ctx context.Context) {
-	var starting sync.WaitGroup
-	for _, one := range w.watchers {
-		starting.Go(func() { one.begin(ctx, w.ready) })
-	}
-	starting.Wait()
-}
-
-// end ends the watchers, and gives their recordings. A second call gives the same.
-func (w *watch) end() []file {
-	w.once.Do(func() {
-		recorded := make([]file, len(w.watchers))
-		var ending sync.WaitGroup
-		for i, one := range w.watchers {
-			ending.Go(func() { recorded[i] = file{one.suffix, one.end()} })
-		}
-		ending.Wait()
-		w.recorded = recorded
-	})
-	return w.recorded
-}
-
 // watcher is the process that watches one kernel.
 type watcher struct {
 	beside
@@ -174,7 +140,7 @@ func newWatcher(side, suffix string, h host.Host) *watcher {
 }
 
 // end ends the process, and gives the recording: what it wrote, or one that says why nothing is known.
-func (w *watcher) end() []byte {
+func (w *watcher) end() file {
 	printed, problem := w.beside.end(func(printed []byte) error {
 		r, err := inside.Decode(printed)
 		if err == nil && r.Side != w.side {
@@ -183,13 +149,13 @@ func (w *watcher) end() []byte {
 		return err
 	})
 	if problem == "" {
-		return printed
+		return file{w.suffix, printed}
 	}
 	data, err := json.Marshal(inside.Unknown(w.side, errors.New(problem)))
 	if err != nil {
 		panic(err) // plain data always has a text
 	}
-	return data
+	return file{w.suffix, data}
 }
 
 // keepInside writes the recordings of a trial into the run directory.

@@ -135,7 +135,7 @@ func TestAWatcherFailsNoTrial(t *testing.T) {
 			if c.ready < limits.Ready {
 				w := newWatcher(inside.Both, "", fake.New("h", map[string]fake.Program{"nearfar": c.watch}))
 				w.begin(t.Context(), c.ready)
-				problemIn(t, w.end(), c.want)
+				problemIn(t, w.end().data, c.want)
 				return
 			}
 			if _, err := run(t, t.Context(), s, watchedOnce(), limits, k, nil); err != nil {
@@ -169,7 +169,7 @@ func TestATwinThatCannotBeStartedIsUnknown(t *testing.T) {
 	e := watchedOnce()
 	r := New(e, tools{clocked{}}, s.hosts(e), DefaultLimits(), nil)
 	w := r.watch(e.Workloads[1], "a", time.Second)
-	w.watchers[0].host = fake.New("h", nil)
+	w.all[0].(*watcher).host = fake.New("h", nil)
 	w.begin(t.Context())
 	problemIn(t, w.end()[0].data, "not installed")
 	w = r.watch(e.Workloads[1], "a", time.Second)
@@ -179,8 +179,8 @@ func TestATwinThatCannotBeStartedIsUnknown(t *testing.T) {
 	}
 }
 
-// Where a kernel is watched from elsewhere, the watcher runs there, and is told where requests begin. Of one kernel, one
-// place is enough; of two, both are needed.
+// Where a kernel is watched from elsewhere, the watcher runs there, and is told where requests begin. Of one kernel,
+// one place is enough; of two, both are needed.
 func TestLookouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		two            bool

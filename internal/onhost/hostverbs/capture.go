@@ -3,7 +3,6 @@ package hostverbs
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,13 +21,9 @@ when packets are captured. SIGTERM ends the capture, which is then written as pc
 		Hidden: true,
 		Args:   usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := io.ReadAll(io.LimitReader(v.Stdin, packets.MaxOptions+1))
+			o, err := optionsOf(v.Stdin, packets.DecodeOptions)
 			if err != nil {
-				return usagef("the options on standard input: %w", err)
-			}
-			o, err := packets.DecodeOptions(text)
-			if err != nil {
-				return usagef("the options on standard input: %w", err)
+				return err
 			}
 			flow := capture.Flow{Protocol: o.Protocol, Servers: o.Servers, Port: o.Port, Clients: o.Clients}
 			w, err := capture.BeginFlow(flow, o.Places)

@@ -3,7 +3,6 @@ package hostverbs
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +24,9 @@ when the kernel watches. SIGTERM ends the watch. What was seen is then written a
 		Hidden: true,
 		Args:   usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := io.ReadAll(io.LimitReader(v.Stdin, declared.MaxOptions+1))
+			o, err := optionsOf(v.Stdin, declared.DecodeOptions)
 			if err != nil {
-				return usagef("the options on standard input: %w", err)
-			}
-			o, err := declared.DecodeOptions(text)
-			if err != nil {
-				return usagef("the options on standard input: %w", err)
+				return err
 			}
 			w, err := inside.Begin(o)
 			if err != nil {
@@ -52,8 +47,8 @@ when the kernel watches. SIGTERM ends the watch. What was seen is then written a
 	}
 }
 
-// InsideSpace is the verb that prints the network namespace of this host: a watcher elsewhere on the machine knows by it
-// where requests begin.
+// InsideSpace is the verb that prints the network namespace of this host: a watcher elsewhere on the machine knows by
+// it where requests begin.
 func (v *Verbs) InsideSpace() *cobra.Command {
 	return &cobra.Command{
 		Use:    declared.SpaceVerb,

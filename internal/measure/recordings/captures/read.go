@@ -1,6 +1,7 @@
 package captures
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,15 +141,17 @@ func listed(labels map[string]bool) string {
 	return strings.Join(slices.Sorted(maps.Keys(labels)), ", ")
 }
 
+// ByCount lists the keys of counts, the most frequent first.
+func ByCount[K ~string](counts map[K]int) []K {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
 // reasonsText lists reasons with their counts, the most frequent first.
 func reasonsText(counts map[reason]int) string {
 	var parts []string
-	for _, why := range slices.SortedFunc(maps.Keys(counts), func(a, b reason) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(string(a), string(b))
-	}) {
+	for _, why := range ByCount(counts) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[why], why))
 	}
 	return strings.Join(parts, ", ")
