@@ -26,7 +26,8 @@ func TestWorkflows(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, printed)
 		}
 		wrong := strings.Replace(text, "fail-if:", "fail-on:", 1)
-		if printed, err := actionlint(t, action, wrong); wrong != text && (err == nil || !strings.Contains(printed, "fail-on")) {
+		printed, err := actionlint(t, action, wrong)
+		if wrong != text && (err == nil || !strings.Contains(printed, "fail-on")) {
 			t.Errorf("%s: a wrong input is not found: %v\n%s", name, err, printed)
 		}
 	}
@@ -38,7 +39,8 @@ func actionlint(t *testing.T, action []byte, workflow string) (string, error) {
 	repository := t.TempDir()
 	file := filepath.Join(repository, ".github", "workflows", "gate.yml")
 	for path, content := range map[string]string{
-		file: workflow, filepath.Join(repository, "action.yml"): string(action), filepath.Join(repository, ".git", "HEAD"): "",
+		file: workflow, filepath.Join(repository, "action.yml"): string(action),
+		filepath.Join(repository, ".git", "HEAD"): "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

@@ -238,7 +238,8 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plugin.Spec.Version != "v1.2.3" || plugin.Spec.Homepage != "https://host.test/owner/nearfar" ||
-		plugin.Spec.ShortDescription == "" || len(plugin.Spec.ShortDescription) > 50 || len(plugin.Spec.Platforms) != len(targets()) {
+		plugin.Spec.ShortDescription == "" || len(plugin.Spec.ShortDescription) > 50 ||
+		len(plugin.Spec.Platforms) != len(targets()) {
 		t.Errorf("the manifest of krew says %+v", plugin.Spec)
 	}
 	for _, p := range plugin.Spec.Platforms {

@@ -211,8 +211,8 @@ workloads:
 schedule: {blocks: 1, retries: 0, seed: 1}
 `
 
-// TestWrongCommands: what goes wrong with a program of an experiment's own is said with the command and its last output,
-// in time, and nothing of it is left.
+// TestWrongCommands: what goes wrong with a program of an experiment's own is said with the command and its last
+// output, in time, and nothing of it is left.
 func TestWrongCommands(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
@@ -299,8 +299,8 @@ schedule: {blocks: 2, seed: 1}
 	}
 }
 
-// TestCommandOnAgents: an agent on a host that nothing can log in to runs no program of an experiment's own, and says so
-// before anything is measured, unless it was started with --allow-command.
+// TestCommandOnAgents: an agent on a host that nothing can log in to runs no program of an experiment's own, and says
+// so before anything is measured, unless it was started with --allow-command.
 func TestCommandOnAgents(t *testing.T) {
 	t.Parallel()
 	for _, allowed := range []bool{false, true} {

@@ -15,8 +15,8 @@ func recordedWarning(e *experiment.Experiment, comparisons []figures.Comparison)
 		return []Warning{{Code: "imported", Message: "the results were recorded elsewhere and are paired by the order of " +
 			"their files, as requested: other differences between the arms are unknown"}}
 	}
-	warnings := []Warning{{Code: "imported", Message: "the results were recorded elsewhere: the order of the trials, and " +
-		"other differences between the arms, are unknown"}}
+	warnings := []Warning{{Code: "imported", Message: "the results were recorded elsewhere: the order of the trials, " +
+		"and other differences between the arms, are unknown"}}
 	for _, c := range comparisons {
 		if c.Runs != nil && c.Interval != nil && min(c.Runs[0], c.Runs[1]) < stats.FewestRanked {
 			return append(warnings, Warning{Code: "recorded-runs", Message: "each recorded output is one run of its program, " +

@@ -235,7 +235,8 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 		var low, high *float64
 		m := &r.meaning
 		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started,
-			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.BetterIf, &m.Definition, &m.Tool, &m.Mode, &m.Protocol,
+			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.BetterIf, &m.Definition, &m.Tool, &m.Mode,
+			&m.Protocol,
 			&m.Offered,
 			&bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
 			return err

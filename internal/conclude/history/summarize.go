@@ -167,7 +167,8 @@ func figuresOf(workload string, trials []result.Trial, deployed bool) []figure {
 	for _, t := range good {
 		c := cellOf(t)
 		for _, m := range t.Metrics {
-			k := key{c, figures.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope, BetterIf: m.BetterIf.String()}}
+			k := key{c, figures.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope,
+				BetterIf: m.BetterIf.String()}}
 			if isPart(m.Scope) || seen[k] {
 				continue
 			}

@@ -107,8 +107,8 @@ func (r Reader) One(of Recording) ([]result.Trial, error) {
 	return numbered(nil, f.trials), nil
 }
 
-// Folder reads the trials of all files of a folder, within the bounds of a run. The error names every file that cannot be
-// read.
+// Folder reads the trials of all files of a folder, within the bounds of a run. The error names every file that cannot
+// be read.
 func (r Reader) Folder(ctx context.Context, of Recording) ([]result.Trial, error) {
 	files, err := r.Files(ctx, []Recording{of})
 	var trials []result.Trial

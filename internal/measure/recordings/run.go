@@ -122,8 +122,8 @@ func versions(trials []result.Trial) map[string]string {
 	return all
 }
 
-// stated is the time of a run by the trials that state theirs: from the first begin to the last end. If none does, it is
-// the time of the import, now.
+// stated is the time of a run by the trials that state theirs: from the first begin to the last end. If none does, it
+// is the time of the import, now.
 func stated(trials []result.Trial, now time.Time) (started, ended time.Time) {
 	for _, t := range trials {
 		if t.Started.IsZero() {

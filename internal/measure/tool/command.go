@@ -119,8 +119,8 @@ func (*CommandTool) Parse(out Output) (result.Measurement, error) {
 	return m.Measurement, nil
 }
 
-// commandDefinition says what the figures of a program are. Figures of another program, or that are read otherwise, mean
-// something else.
+// commandDefinition says what the figures of a program are. Figures of another program, or that are read otherwise,
+// mean something else.
 func commandDefinition(c experiment.Command) string {
 	program, printed, ran := experiment.Program(c.Client), false, false
 	for _, metric := range c.Metrics {
@@ -135,7 +135,8 @@ func commandDefinition(c experiment.Command) string {
 	return "as printed by " + program
 }
 
-var errForeign = errors.New("the output of a program of an experiment's own is read as its experiment says, and not alone")
+var errForeign = errors.New("the output of a program of an experiment's own is read as its experiment says, " +
+	"and not alone")
 
 func parseForeign(string) (result.Measurement, error) {
 	return newMeasured(CommandName).Measurement, errForeign

@@ -190,7 +190,8 @@ func TestWrite(t *testing.T) {
 	}
 	c, s, v := interfaces[0], interfaces[1], interfaces[2]
 	if c.Name != "client.eth0" || s.Name != "server.eth0" || v.Name != "1-vtep.vxlan0" || c.Index != 0 || s.Index != 2 ||
-		v.Index != 1 || c.Link != pcapfile.CookedV1 || c.Received != 5 || c.Dropped != 3 || s.Received != 2 || c.Snaplen != 176 {
+		v.Index != 1 || c.Link != pcapfile.CookedV1 || c.Received != 5 || c.Dropped != 3 || s.Received != 2 ||
+		c.Snaplen != 176 {
 		t.Errorf("%+v, %+v", c, s)
 	}
 }

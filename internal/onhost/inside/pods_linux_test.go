@@ -14,9 +14,9 @@ import (
 	"nearfar/internal/onhost/capture"
 )
 
-// nodeWithPod makes a node with a pod, as an overlay like flannel's does: the pod's veth ends at its node's bridge, from
-// which the node routes into VXLAN to the other node. i is the number of the node, 0 or 1. Its device eth0 is made by
-// the caller.
+// nodeWithPod makes a node with a pod, as an overlay like flannel's does: the pod's veth ends at its node's bridge,
+// from which the node routes into VXLAN to the other node. i is the number of the node, 0 or 1. Its device eth0 is made
+// by the caller.
 func nodeWithPod(t *testing.T, i int) (node, pod *space) {
 	t.Helper()
 	pod, node = newSpace(t), newSpace(t)
@@ -129,8 +129,8 @@ func tunnelled(p declared.Path) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// mirrored answers a frame of VXLAN with the packet inside: it swaps all addresses and the inner ports, which changes no
-// checksum.
+// mirrored answers a frame of VXLAN with the packet inside: it swaps all addresses and the inner ports, which changes
+// no checksum.
 func mirrored(frame []byte) []byte {
 	const outer = 20 + 8 + 8 // IPv4, UDP, VXLAN
 	if len(frame) < framed+outer+ethernet+28 || frame[framed+9] != capture.ProtoUDP {

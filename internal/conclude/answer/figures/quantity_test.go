@@ -110,7 +110,8 @@ func TestQuantitiesOfRecordedTrials(t *testing.T) {
 	}
 }
 
-// The better side of a figure of a program's own is what the experiment says, and of a canonical one what its name says.
+// The better side of a figure of a program's own is what the experiment says, and of a canonical one what its name
+// says.
 func TestBetterSide(t *testing.T) {
 	for _, c := range []struct {
 		q             Quantity

@@ -305,8 +305,8 @@ func fixed(b *testing.B, answer string) string {
 	return "http://" + l.Addr().String()
 }
 
-// BenchmarkExchange says what a client allocates for one request of HTTP/1.1 on a connection that stays: nothing, unless
-// the header of the answer is another than the last one's.
+// BenchmarkExchange says what a client allocates for one request of HTTP/1.1 on a connection that stays: nothing,
+// unless the header of the answer is another than the last one's.
 func BenchmarkExchange(b *testing.B) {
 	for name, answer := range map[string]string{
 		"known": "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n" + strings.Repeat("x", 1024),
