@@ -167,6 +167,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.checkCommand(),
 		a.runCommand(),
 		a.baselineCommand(),
+		a.bisectCommand(),
 		a.upCommand(),
 		a.kubeCommand(),
 		readsOnly(a.reportCommand()),

@@ -106,7 +106,7 @@ func formatWords() map[string][]string {
 		"report":  append(slices.Clone(page), export.Formats()...),
 		"compare": page, "gate": append(gate.Formats(), formatHTML),
 		"history": report.HistoryFormats(), "validate": resultFormats(), "check": resultFormats(),
-		"ls": resultFormats(), "up": resultFormats(),
+		"ls": resultFormats(), "up": resultFormats(), "bisect": resultFormats(),
 		"schema": {"json", "markdown"},
 	}
 }
@@ -132,6 +132,11 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 	}
 	if verb == "baseline" {
 		words["arm"] = armsOfFile
+	}
+	if verb == "bisect" {
+		words["arm"], words["metric"] = armsOfFile, fixed(metricWords()...)
+		words["git"], words["resume"] = directories(), directories()
+		words["good"], words["bad"] = cobra.NoFileCompletions, cobra.NoFileCompletions
 	}
 	if verb == "migrate-pool" {
 		for _, flag := range []string{"resource-group", "cluster", "subscription", "context", "from", "to", "new",
@@ -187,7 +192,7 @@ func verbArguments() map[string]cobra.CompletionFunc {
 	file, directory := first(yamlFiles()), first(directories())
 	return map[string]cobra.CompletionFunc{
 		"run": file, "up": file, "down": file, "ls": cobra.NoFileCompletions,
-		"baseline": file, "validate": yamlFiles(), "check": file,
+		"baseline": file, "bisect": file, "validate": yamlFiles(), "check": file,
 		"init":    templateArguments,
 		"kube":    cobra.NoFileCompletions,
 		"report":  otherRuns,

@@ -70,6 +70,11 @@ func TestCompletionOfWords(t *testing.T) {
 		{"check ", "yaml yml", directiveExt},
 		{"check -f ", "terminal json", directiveNoFile},
 		{"doctor --ssh-config ", "", directiveDefault},
+		{"bisect ", "yaml yml", directiveExt},
+		{"bisect -f ", "terminal json", directiveNoFile},
+		{"bisect --git ", "", directiveDirs},
+		{"bisect --steps ", "", directiveDefault},
+		{"bisect --metric goo", "goodput", directiveNoFile},
 		{"val", "validate", directiveNoFile},
 	} {
 		offered, directive := completed(t, strings.Split(c.words, " ")...)
@@ -137,6 +142,7 @@ func TestCompletionOfArmsOfAFile(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"baseline x.yaml --arm ": "near far", "baseline --arm f": "far", "baseline none.yaml --arm ": "",
+		"bisect x.yaml --arm n": "near",
 	} {
 		offered, _ := completed(t, strings.Split(words, " ")...)
 		if strings.Join(offered, " ") != want {
@@ -150,7 +156,7 @@ func TestCompletionKnowsEveryFormat(t *testing.T) {
 	named := regexp.MustCompile(`use one of ([a-z, -]+)`)
 	for verb, arguments := range map[string][]string{
 		"run": {}, "report": {"x"}, "compare": {"x", "y"}, "gate": {"x", "y", "--fail-if", "rr rtt.p50 > +5%"},
-		"history": {}, "validate": {}, "schema": {},
+		"history": {}, "validate": {}, "schema": {}, "bisect": {},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Main(append([]string{verb, "-f", "nonsense"}, arguments...), strings.NewReader(""), &stdout, &stderr)

@@ -29,7 +29,7 @@ type verbGroup struct {
 // verbGroups lists the groups and their verbs, in the order of the help.
 func verbGroups() []verbGroup {
 	return []verbGroup{
-		{"measure", "Measure", []string{"init", "validate", "check", "run", "baseline", "kube"}},
+		{"measure", "Measure", []string{"init", "validate", "check", "run", "baseline", "bisect", "kube"}},
 		{"look", "Look", []string{"report", "inside", "compare", "gate", "history", "serve", "import"}},
 		{"machines", "Machines", []string{"up", "down", "ls", "agent"}},
 		{"clouds", "Clouds and clusters", []string{"migrate-pool", "image"}},

@@ -9,10 +9,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/onhost/hostverbs"
 )
 
-// The scripts run the command line as users do. The program nearfar is this test binary.
+// The scripts run the command line as users do. The program nearfar is this test binary. Local hosts start it by the
+// path of the running program, which is not that name.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == local.Verb || os.Args[1] == hostverbs.WorkVerb) {
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	testscript.Main(tests{m}, map[string]func(){
 		"nearfar": func() {
 			code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

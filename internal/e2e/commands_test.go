@@ -125,6 +125,8 @@ func exceptions() []exception {
 		{"docs/agent.md", "nearfar agent ", "internal/onhost/agentcli/join_linux_test.go TestJoin", "it waits for a run"},
 		{"docs/agent.md", "export WIN_JOIN=", "", "it needs the join string of an agent on another machine"},
 		{"docs/baseline.md", "nearfar baseline ", "internal/e2e/baseline_test.go TestBaselineOfALab", "it takes minutes"},
+		{"docs/bisect.md", "nearfar bisect ", "internal/e2e/bisect_test.go TestBisectCommits", "it takes minutes"},
+		{"docs/bisect.md", "# boot.sh\n", "", "it boots a machine"},
 		{"docs/captures.md", "tcpdump ", "internal/measure/recordings/captures/live_linux_test.go TestLive",
 			"it captures until it is stopped"},
 		{"docs/command.md", "initdb ", "internal/e2e/command_test.go TestCommandExamples", "it needs a user of its own"},
