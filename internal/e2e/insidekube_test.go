@@ -99,12 +99,12 @@ func outOfTunnel() []string {
 	return []string{"softirq", "decapsulate", "forward", "queue", "device"}
 }
 
-// withoutBacklog leaves out the backlog of a tunnel's device, in which kernels without GRO for it put packets.
+// withoutBacklog leaves out what follows the decapsulation at a tunnel's device: a CPU's backlog, or GRO.
 func withoutBacklog(arm inside.Arm) inside.Arm {
 	arm.Machines = slices.Clone(arm.Machines)
 	for i, m := range arm.Machines {
 		arm.Machines[i].Elements = slices.DeleteFunc(slices.Clone(m.Elements), func(e inside.Element) bool {
-			return e.Kind == declared.Softirq && e.DeviceKind == "vxlan"
+			return (e.Kind == declared.Softirq || e.Kind == declared.GRO) && e.DeviceKind == "vxlan"
 		})
 	}
 	return arm

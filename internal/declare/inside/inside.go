@@ -123,8 +123,11 @@ const (
 	Bridge Kind = "bridge"
 	// Forward is from the reception to the queue of another device in the same namespace: routing and the firewall.
 	Forward Kind = "forward"
-	// Decapsulate is from the reception of an encapsulated packet to the reception of the one inside.
+	// Decapsulate is from the reception of an encapsulated packet until the one inside is given to GRO, to a CPU's
+	// backlog or to the stack.
 	Decapsulate Kind = "decapsulate"
+	// GRO is from the moment when a device's poll gives the packet to GRO, which merges packets, until the stack takes it.
+	GRO Kind = "gro"
 	// Deliver is from the last reception to the moment when the socket has the data: IP, the firewall, TCP or UDP.
 	Deliver Kind = "deliver"
 	// Wake is from there until the waiting thread is made runnable.
@@ -147,8 +150,8 @@ const (
 // Kinds lists the kinds of steps.
 func Kinds() []Kind {
 	return []Kind{
-		Send, Queue, Device, Wire, Encapsulate, Softirq, Bridge, Forward, Decapsulate, Deliver, Wake, RunQueue, Read,
-		Return, Program, Answer, Resend,
+		Send, Queue, Device, Wire, Encapsulate, Softirq, Bridge, Forward, Decapsulate, GRO, Deliver, Wake, RunQueue,
+		Read, Return, Program, Answer, Resend,
 	}
 }
 

@@ -123,6 +123,7 @@ const (
 	evFoundQ                         // as evQueue, with another buffer: a wire outside of the kernel sent the packet on
 	evBackB                          // as evFoundB: the reply of another machine
 	evBackR                          // as evFoundR, likewise
+	evMerge                          // GRO got the packet from the poll of a device that queues it for that
 )
 
 // What an event of a thread says besides.

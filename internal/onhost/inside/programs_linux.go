@@ -25,6 +25,7 @@ func (g *generator) programs() []program {
 		{"net_dev_queue", g.queued()},
 		{"net_dev_start_xmit", g.passed(evXmit)},
 		{"netif_rx", g.arrived(evBacklog, evFoundB, evBackB)},
+		{"napi_gro_receive_entry", g.passed(evMerge)},
 		{"netif_receive_skb", g.arrived(evReceive, evFoundR, evBackR)},
 		{"sk_data_ready", g.ready()},
 		{"sched_waking", g.waking()},

@@ -193,7 +193,8 @@ func (e event) isStep() bool {
 
 func (e event) isAtDevice() bool {
 	switch e.kind {
-	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR, evFoundQ, evBackB, evBackR:
+	case evRequest, evReply, evQueue, evXmit, evBacklog, evReceive, evFoundB, evFoundR, evFoundQ, evBackB, evBackR,
+		evMerge:
 		return true
 	}
 	return false
@@ -250,8 +251,10 @@ func (n *namer) step(last, e event) declared.Kind {
 		if last.isAtDevice() {
 			return declared.Wire
 		}
-	case evBacklog, evReceive:
+	case evBacklog, evReceive, evMerge:
 		switch {
+		case last.kind == evMerge:
+			return declared.GRO
 		case last.kind == evXmit:
 			return declared.Device
 		case last.kind == evBacklog || last.kind == evFoundB || last.kind == evBackB:

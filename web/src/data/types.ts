@@ -1128,6 +1128,7 @@ export interface Summary {
   headline: string;
   warnings: number;
   objectives: Record<string, number> | null;
+  | "gro"
   error?: string;
 }
 

@@ -14,8 +14,8 @@ import type { View } from "./view.ts";
 
 // The kinds of steps, in the order in which a packet meets them. Each has a colour.
 export const kinds: StepKind[] = [
-  "send", "queue", "device", "wire", "encapsulate", "softirq", "bridge", "forward", "decapsulate", "deliver", "wake",
-  "run-queue", "read", "return", "program", "answer", "resend",
+  "send", "queue", "device", "wire", "encapsulate", "softirq", "bridge", "forward", "decapsulate", "gro", "deliver",
+  "wake", "run-queue", "read", "return", "program", "answer", "resend",
 ];
 
 // Segment is a part of a bar.

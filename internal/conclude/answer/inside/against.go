@@ -173,7 +173,7 @@ func changeOf(arm, base side, p pair, kinds []inside.Kind) Change {
 func kindsOf(layers []string) []inside.Kind {
 	of := map[string][]inside.Kind{
 		"router": {inside.Forward}, "dlr": {inside.Forward}, "bridge": {inside.Bridge}, "wire": {inside.Wire},
-		"vtep":     {inside.Encapsulate, inside.Decapsulate},
+		"vtep":     {inside.Encapsulate, inside.Decapsulate, inside.GRO},
 		"firewall": {inside.Forward, inside.Deliver, inside.Send, inside.Answer}, // what comes in, and what goes out
 	}
 	var all []inside.Kind
