@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
@@ -29,13 +30,22 @@ func (a *Answer) LookInside(
 		}
 		in := inside.Input{
 			Workload: w.Name, Watched: twin.Name, Arms: e.ArmNames(), Baseline: e.Baseline, Trials: trials, Open: open,
-			Subtracted: map[string]inside.Subtracted{},
+			Subtracted: map[string]inside.Subtracted{}, Crosses: map[string]map[string]int{},
+			Attributed: map[string]inside.Measure{},
 		}
 		q := a.firstQuantity(w.Name)
 		in.Quantity, in.Value, in.Mean = q.Name(), q.Of, q.Stat == result.Mean
 		for _, c := range a.Comparisons {
 			if c.Workload == w.Name && c.Quantity == q && c.Difference != nil {
 				in.Subtracted[c.Arm] = subtracted(c)
+			}
+		}
+		for i, crosses := range e.LayersIn(w.Name) {
+			in.Crosses[e.Arms[i].Name] = crosses
+		}
+		for _, l := range a.Layers {
+			if l.Workload == w.Name && l.Quantity == q {
+				in.Attributed[l.Layer] = attributed(l)
 			}
 		}
 		made := inside.Of(in)
@@ -61,6 +71,15 @@ func subtracted(c figures.Comparison) inside.Subtracted {
 		s.Difference.Interval = new([2]float64(*c.Interval))
 	}
 	return s
+}
+
+// attributed is the cost of one of a layer over all arms.
+func attributed(l figures.Layer) inside.Measure {
+	m := inside.Measure{Median: l.Cost}
+	if l.Interval != nil && l.Unbounded == "" {
+		m.Interval = new([2]float64(*l.Interval))
+	}
+	return m
 }
 
 // insideWarnings say what a reader of the inside must know.
@@ -94,6 +113,14 @@ func insideWarnings(in inside.Inside) []Warning {
 	for _, x := range in.Against {
 		if x.Disagree != "" {
 			warn("inside-disagrees", x.Arm, "%s", x.Disagree)
+		}
+	}
+	for _, l := range in.Layers {
+		told := slices.ContainsFunc(in.Against, func(x inside.Against) bool {
+			return x.Arm == l.Arm && x.Baseline == l.Other
+		})
+		if l.Disagree != "" && !told {
+			warn("inside-disagrees", l.Arm, "compared with %s, %s", l.Other, l.Disagree)
 		}
 	}
 	return all

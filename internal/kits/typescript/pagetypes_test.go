@@ -64,6 +64,7 @@ func TestTypesOfThePages(t *testing.T) {
 			reflect.TypeFor[inside.Against]():   "InsideAgainst",
 			reflect.TypeFor[inside.Change]():    "InsideChange",
 			reflect.TypeFor[inside.Cause]():     "InsideCause",
+			reflect.TypeFor[inside.Layer]():     "InsideLayer",
 			reflect.TypeFor[inside.Slowest]():   "SlowTrip",
 			reflect.TypeFor[recorded.Step]():    "InsideStep",
 			reflect.TypeFor[recorded.Kind]():    "StepKind",

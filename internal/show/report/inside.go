@@ -59,6 +59,9 @@ func insideSection(a answer.Answer) section {
 		for _, x := range in.Against {
 			out.groups = append(out.groups, changeGroup(in, x))
 		}
+		if len(in.Layers) > 1 { // of one, the group of its arm says the same
+			out.groups = append(out.groups, layerGroup(in))
+		}
 		for _, arm := range in.Arms {
 			out.lines = append(out.lines, insideLines(in, arm)...)
 		}
@@ -136,6 +139,26 @@ func changeGroup(in inside.Inside, x inside.Against) group {
 	row("without recording", x.Corrected, "less what its events cost")
 	row("by subtraction", x.Subtracted, "not watched")
 	return group{fmt.Sprintf("%s: where %s differs from %s", in.Workload, x.Arm, x.Baseline), t}
+}
+
+// layerGroup has the cost of each layer by both methods.
+func layerGroup(in inside.Inside) group {
+	s := microseconds()
+	t := table{head: []string{"layer", "by", ">us", intervalColumn, ""}, named: 1}
+	for _, l := range in.Layers {
+		name, about := l.Name(), l.Arm+" less "+l.Other
+		row := func(by string, m *inside.Measure) {
+			if m != nil {
+				t.add(name, by, s.Signed(m.Median), boundsText(m.Interval, s.Signed), about)
+				name, about = "", ""
+			}
+		}
+		row("its elements", l.Own)
+		row("without recording", l.Corrected)
+		row("by subtraction", l.Subtracted)
+		row("over all arms", l.Attributed)
+	}
+	return group{in.Workload + ": each layer by both methods", t}
 }
 
 // changeNote says what a difference is of.

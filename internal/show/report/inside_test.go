@@ -72,6 +72,31 @@ func TestTheInsideOfThePathIsSaid(t *testing.T) {
 	}
 }
 
+// Layers are said by both methods, if there are several.
+func TestLayersInsideAreSaidByBothMethods(t *testing.T) {
+	a := watched()
+	own, other := a.Inside[0].Against[0].Own, a.Inside[0].Against[0].Subtracted
+	a.Inside[0].Layers = []inside.Layer{
+		{Layer: "router", Arm: "routed", Other: "switched", Count: 1, Own: own, Subtracted: other, Attributed: own},
+	}
+	const title = "rr: each layer by both methods"
+	if text := written(t, a, Options{Format: "terminal"}); strings.Contains(text, title) {
+		t.Errorf("one layer is said twice:\n%s", text)
+	}
+	a.Inside[0].Layers = append(a.Inside[0].Layers, inside.Layer{
+		Layer: "vtep", Arm: "vxlan", Other: "routed", Count: 2, Own: own, Corrected: other, Subtracted: other,
+	})
+	text := strings.Join(strings.Fields(written(t, a, Options{Format: "terminal", Width: 120})), " ")
+	for _, want := range []string{
+		title, "router its elements +2.50 [+2.40, +2.60] routed less switched by subtraction +2.70",
+		"over all arms +2.50", "2 vtep its elements", "vxlan less routed without recording +2.70",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
 // Two machines are told apart, with the time between them.
 func TestTwoMachinesInsideAreToldApart(t *testing.T) {
 	a := watched()

@@ -648,6 +648,7 @@ export interface Inside {
   quantity: string;
   arms: InsideArm[];
   against?: InsideAgainst[];
+  layers?: InsideLayer[];
 }
 
 export interface InsideAgainst {
@@ -706,6 +707,19 @@ export interface InsideElement {
   interval: [number, number] | null;
   trials: number;
   p99: number | null;
+}
+
+export interface InsideLayer {
+  layer: string;
+  arm: string;
+  other: string;
+  count: number;
+  elements: InsideChange[];
+  own: InsideMeasure | null;
+  corrected?: InsideMeasure;
+  subtracted: InsideMeasure | null;
+  attributed?: InsideMeasure;
+  disagree?: string;
 }
 
 export interface InsideMachine {
@@ -1114,6 +1128,7 @@ export type StepKind =
   | "bridge"
   | "forward"
   | "decapsulate"
+  | "gro"
   | "deliver"
   | "wake"
   | "run-queue"
@@ -1128,7 +1143,6 @@ export interface Summary {
   headline: string;
   warnings: number;
   objectives: Record<string, number> | null;
-  | "gro"
   error?: string;
 }
 

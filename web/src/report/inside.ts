@@ -219,7 +219,14 @@ function notes(
     [a.own ? `the elements of ${(a.layers ?? []).map(oneLine).join(", ")} ${measure(a.own)}` : "",
       a.sum ? `all elements ${measure(a.sum)}` : "", `by subtraction, not watched, ${measure(a.subtracted!)}`]
       .filter((text) => text !== "").join("; ")));
-  return el("ul", { class: "notes" }, ...lines, ...both);
+  const layers = inside.layers ?? [];
+  const alone = layers.length < 2 ? [] : layers.filter((l) => view.shown(l.arm)).map((l) => item(l.arm,
+    [`${l.count > 1 ? `${l.count} ` : ""}${oneLine(l.layer)}, less ${oneLine(l.other)}: its elements ${
+      l.own ? measure(l.own) : "unknown"}`,
+      l.corrected ? `without recording ${measure(l.corrected)}` : "",
+      l.subtracted ? `by subtraction ${measure(l.subtracted)}` : "",
+      l.attributed ? `over all arms ${measure(l.attributed)}` : ""].filter((text) => text !== "").join("; ")));
+  return el("ul", { class: "notes" }, ...lines, ...both, ...alone);
 }
 
 function elementTable(view: View, arms: InsideArm[], unit: Unit): HTMLElement {

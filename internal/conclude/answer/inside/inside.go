@@ -22,6 +22,8 @@ type Inside struct {
 	Arms     []Arm  `json:"arms"`
 	// Against says for each arm where its difference from the baseline arises.
 	Against []Against `json:"against,omitempty"`
+	// Layers compares both methods layer by layer, where two arms differ in one layer alone.
+	Layers []Layer `json:"layers,omitempty"`
 }
 
 // Arm is the inside of the path of one arm.
@@ -176,6 +178,9 @@ type Input struct {
 	Trials []result.Trial
 	// Subtracted are the differences of the workload, by arm.
 	Subtracted map[string]Subtracted
+	// Crosses is how often each arm crosses each layer. Attributed is what one of a layer costs over all arms, by layer.
+	Crosses    map[string]map[string]int
+	Attributed map[string]Measure
 	// Open opens a file of the run.
 	Open func(name string) (io.ReadCloser, error)
 }
@@ -204,5 +209,6 @@ func Of(in Input) Inside {
 			out.Against = append(out.Against, a)
 		}
 	}
+	out.Layers = in.layers(all)
 	return out
 }

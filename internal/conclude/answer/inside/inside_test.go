@@ -55,11 +55,17 @@ func (w *world) add(t *testing.T, arm string, block int, plain, watched float64,
 }
 
 func (w *world) of(subtracted map[string]inside.Subtracted, arms ...string) inside.Inside {
-	return inside.Of(inside.Input{
+	in := w.input(arms...)
+	in.Subtracted = subtracted
+	return inside.Of(in)
+}
+
+func (w *world) input(arms ...string) inside.Input {
+	return inside.Input{
 		Workload: "rr", Watched: "rr-inside", Quantity: "rtt p50", Arms: arms, Baseline: arms[0], Trials: w.trials,
-		Value:      func(t result.Trial) (float64, bool) { return t.Value(result.RTT, result.P50) },
-		Subtracted: subtracted, Open: w.open,
-	})
+		Value: func(t result.Trial) (float64, bool) { return t.Value(result.RTT, result.P50) },
+		Open:  w.open,
+	}
 }
 
 // recording has the same trip n times.
@@ -260,6 +266,65 @@ func TestElementsOfLayersWithParameters(t *testing.T) {
 		if own {
 			near(t, layers, a.Own.Median, 1e-6)
 		}
+	}
+}
+
+// Both methods are compared layer by layer, in arms that differ in one layer alone; of several such arms, in the nearest.
+// A layer whose elements are not known is left out.
+func TestLayersByBothMethods(t *testing.T) {
+	routers := func(n int, send int64) recorded.Recording {
+		steps, spans := short()[:1], []int64{send}
+		for i := range n {
+			steps = append(steps, step(recorded.Request, recorded.Forward, fmt.Sprintf("router%d", i)))
+			spans = append(spans, 2500)
+		}
+		return recording(recorded.Both, 50, append(steps, short()[1:]...), append(spans, 2000, 3000, 4000)...)
+	}
+	w := &world{}
+	for block := 1; block <= 8; block++ {
+		scatter := (float64(block) - 4.5) * 1e-8
+		w.add(t, "base", block, 10e-6, 10e-6, routers(0, 1000))
+		w.add(t, "two", block, 15e-6+scatter, 15e-6, routers(2, 1000))
+		w.add(t, "three", block, 17.5e-6-scatter, 17.5e-6, routers(3, 1000))
+		w.add(t, "guarded", block, 20.5e-6, 20.5e-6, routers(3, 1500))
+		w.add(t, "spin", block, 9e-6, 9e-6, routers(0, 500))
+	}
+	in := w.input("base", "two", "three", "guarded", "spin")
+	in.Crosses = map[string]map[string]int{
+		"two": {"router": 2}, "three": {"router": 3}, "guarded": {"router": 3, "firewall": 1}, "spin": {"wait=spin": 1},
+	}
+	in.Attributed = map[string]inside.Measure{"router": {Median: 2.4e-6, Interval: &[2]float64{2.3e-6, 2.5e-6}}}
+	layers := inside.Of(in).Layers
+	for i, want := range []struct {
+		name, arm, other string
+		own, subtracted  float64
+		elements         int
+	}{
+		{"2 router", "two", "base", 5e-6, 5e-6, 2},
+		{"router", "three", "two", 2.5e-6, 2.5e-6, 3},
+		{"firewall", "guarded", "three", 0.5e-6, 3e-6, 6},
+	} {
+		if len(layers) != 3 {
+			t.Fatalf("%d layers: %+v", len(layers), layers)
+		}
+		l := layers[i]
+		if l.Name() != want.name || l.Arm != want.arm || l.Other != want.other || len(l.Elements) != want.elements {
+			t.Errorf("layer %d is %+v, want %+v", i, l, want)
+		}
+		near(t, want.name+": own", l.Own.Median, want.own)
+		if d := l.Corrected.Median - want.own; math.Abs(d) > 2e-8 { // the scatter is a cost of events
+			t.Errorf("%s: without recording it is %v, want %v", want.name, l.Corrected.Median, want.own)
+		}
+		near(t, want.name+": subtracted", l.Subtracted.Median, want.subtracted)
+		if disagrees := want.name == "firewall"; (l.Disagree != "") != disagrees ||
+			disagrees && !strings.HasPrefix(l.Disagree, "the elements of firewall, less what recording them costs") {
+			t.Errorf("%s: it says %q", want.name, l.Disagree)
+		}
+	}
+	near(t, "two routers over all arms", layers[0].Attributed.Median, 4.8e-6)
+	near(t, "its interval", layers[0].Attributed.Interval[1], 5e-6)
+	if layers[2].Attributed != nil {
+		t.Errorf("nothing was said of the firewall over all arms: %+v", layers[2].Attributed)
 	}
 }
 
