@@ -145,7 +145,7 @@ func (c ToolCapability) CheckTaken(to *Checker, w Workload) {
 			continue
 		}
 		if k.given != nil && k.given(w) || to.given(k.Name) {
-			to.wrong(AtKey(k.Name), "it is for "+c.others.WhoTakes(k.Name), "%s takes no %s", c, k.Name)
+			to.wrong(AtKey(k.Name), "it is for "+c.others.WhoTakes(k.Name), "%s takes no %s%s", c, k.Name, k.because(c))
 		}
 	}
 }

@@ -27,6 +27,8 @@ type Key struct {
 	Column bool
 	// taken says whether it has a meaning in a capability; nil for always.
 	taken func(c ToolCapability) bool
+	// why says why a capability does not take it; nil, or an empty text, where that needs no words.
+	why func(c ToolCapability) string
 	// within are the limits of a number, or of a size in bytes.
 	within func(c ToolCapability) Range
 	// read reads the value from the file, or sets the default. It is nil for a key that the reader reads on its own.
@@ -58,6 +60,14 @@ const (
 	sameLength         // it makes a trial longer
 	sameRun            // it says whether the workload is run
 )
+
+// because gives the reason why a capability does not take the key, as the end of a sentence; empty if there is none.
+func (k Key) because(c ToolCapability) string {
+	if k.why == nil || k.why(c) == "" {
+		return ""
+	}
+	return ", because " + k.why(c)
+}
 
 // keyOf finds a key by its name. The zero value stands for an unknown one.
 func keyOf(name string) Key {

@@ -60,6 +60,21 @@ func (w Workload) Plain() Workload {
 	return w
 }
 
+// unfollowed says why round trips of a mode cannot be followed inside the path: one packet at a time is (ADR 0152).
+func unfollowed(c ToolCapability) string {
+	switch c.Mode {
+	case Load:
+		return "its requests overlap, and one packet at a time is followed"
+	case Stream, Messages:
+		return "nothing answers its packets, so that there are no round trips"
+	case CRR:
+		return "each of its transactions is many packets, and one at a time is followed"
+	case HTTP:
+		return "its responses can be many packets, and one at a time is followed"
+	}
+	return ""
+}
+
 // isTwin says whether the workload of a whole experiment is a twin.
 func (w Workload) isTwin() bool { return w.Inside || w.Capture }
 

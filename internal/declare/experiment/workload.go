@@ -202,7 +202,7 @@ func Keys() []Key {
 				"divided into parts ({{WhoTakes}}). The response has at least 16B, over UDP 48B.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Inside }, Key{
-			Name: "inside", fixed: sameRun, taken: inKeys("inside"),
+			Name: "inside", fixed: sameRun, taken: inKeys("inside"), why: unfollowed,
 			About: "Whether the workload is measured once more in each arm with the kernels of its machines watched, " +
 				"which shows the time at every element of the path ({{WhoTakes}}). The second workload has the " +
 				"workload's name and -inside; the figures of the first are not touched. See docs/inside.md.",
