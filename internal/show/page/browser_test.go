@@ -39,6 +39,7 @@ func TestInABrowser(t *testing.T) {
 		{"noise floor", testNoiseFloor},
 		{"earlier baseline", testEarlierBaseline},
 		{"inside the path", testInside},
+		{"captures", testCaptures},
 		{"live page", testLivePage},
 		{"finished run", testFinishedRun},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/captured"
 	"nearfar/internal/conclude/answer/inside"
 	recorded "nearfar/internal/declare/inside"
 	"nearfar/internal/show/page/pagetest"
@@ -65,6 +66,9 @@ func insideOf(arms ...string) inside.Inside {
 				{Step: recorded.Step{Way: recorded.Reply, Kind: recorded.Wake, Place: "client"}, Side: recorded.Both,
 					Measure: measure(-0.3)},
 			}})
+		out.Layers = append(out.Layers, inside.Layer{Layer: "router", Arm: name, Other: arms[i-1], Count: i,
+			Own: pointer(2.6), Corrected: pointer(2.4), Subtracted: pointer(2.7), Attributed: pointer(2.5),
+			Elements: []inside.Change{}})
 	}
 	return out
 }
@@ -97,9 +101,10 @@ func testInside(t *testing.T, b *pagetest.Tab) {
 	if got := texts(t, b, "#inside .warnings li"); len(got) != 1 || !strings.HasPrefix(got[0], "inside-lost (l2, rr-1k)") {
 		t.Errorf("the warnings are %q", got)
 	}
-	if got := texts(t, b, "#inside .notes li"); len(got) != 5 || !strings.Contains(got[0],
+	if got := texts(t, b, "#inside .notes li"); len(got) != 7 || !strings.Contains(got[0],
 		"watching adds +1.10 us [+1.05, +1.15] to the rtt p50") || !strings.Contains(got[3], "by subtraction, not watched, "+
-		"+2.70 us") {
+		"+2.70 us") || got[6] != "vxlan: 2 router, less routed: its elements +2.60 us [+2.55, +2.65]; without recording "+
+		"+2.40 us [+2.35, +2.45]; by subtraction +2.70 us [+2.65, +2.75]; over all arms +2.50 us [+2.45, +2.55]" {
 		t.Errorf("the notes are %q", got)
 	}
 	choose := func(value string) {
@@ -133,5 +138,49 @@ func testInside(t *testing.T, b *pagetest.Tab) {
 	b.Show(t, written(t, d))
 	if pagetest.Eval[bool](t, b, `!document.querySelector("#inside").hidden`) {
 		t.Error("a run without watching has the section")
+	}
+}
+
+// The page lists where packets were captured, and what capturing costs.
+func testCaptures(t *testing.T, b *pagetest.Tab) {
+	arms := []string{"l2", "routed"}
+	d, _ := collected(t, sample{arms: arms, blocks: 8, rounds: 300, plain: true}.write(t))
+	adds := inside.Measure{Median: 1.5e-6, Interval: &[2]float64{1.4e-6, 1.6e-6}}
+	d.Answer.Captured = []captured.Captured{{
+		Workload: "rr-1k", Captured: "rr-1k-capture", Quantity: "rtt p50", Arms: []captured.Arm{
+			{Arm: "l2", Trials: 8, Reported: &inside.Measure{Median: 15e-6}, Cost: &adds, Machines: []captured.Machine{{
+				Side: recorded.Both, Files: []string{"raw/3.pcapng", "raw/7.pcapng"}, Points: []captured.Point{
+					{Name: "client.eth0", Packets: 800, Dropped: 3}, {Name: "0-<b>bridge.p0", Packets: 800, Untimed: 400},
+				},
+			}}},
+			{Arm: "routed", Machines: []captured.Machine{},
+				Problems: []inside.Problem{{Side: "client", Text: "no right", Trials: 8}}},
+		},
+	}}
+	d.Answer.Warnings = append(d.Answer.Warnings, answer.Warning{Code: "capture-unknown", Workload: "rr-1k", Arm: "routed",
+		Message: "no right"})
+	b.Show(t, written(t, d))
+	want := []string{"l2baseline|client.eth0|800|3|0", "l2baseline|0-<b>bridge.p0|800|0|400"}
+	if got := rows(t, b, "#captures"); !slices.Equal(got, want) {
+		t.Errorf("the table is %q", got)
+	}
+	want = []string{
+		"l2: capturing adds +1.50 us [+1.40, +1.60] to the rtt p50 of 15.00 us that is captured",
+		"routed: nothing was captured: no right",
+	}
+	if got := texts(t, b, "#captures .notes li"); !slices.Equal(got, want) {
+		t.Errorf("the notes are %q", got)
+	}
+	if got := texts(t, b, "#captures .warnings li"); len(got) != 1 || !strings.HasPrefix(got[0], "capture-unknown") {
+		t.Errorf("the warnings are %q", got)
+	}
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector("#captures details").open = true`))
+	b.Until(t, `document.querySelectorAll("#captures details li").length === 2`)
+	b.NoMessages(t)
+
+	d.Answer.Captured = nil
+	b.Show(t, written(t, d))
+	if pagetest.Eval[bool](t, b, `!document.querySelector("#captures").hidden`) {
+		t.Error("a run without captures has the section")
 	}
 }

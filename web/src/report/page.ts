@@ -4,6 +4,7 @@ import { el, fill } from "../ui/dom.ts";
 import { none, parsed, written, type Choices } from "./address.ts";
 import { Arms } from "./arms.ts";
 import { BlocksSection } from "./blocks.ts";
+import { CapturesSection } from "./captures.ts";
 import { Checks } from "./checks.ts";
 import { Controls } from "./controls.ts";
 import { Differences } from "./differences.ts";
@@ -84,7 +85,7 @@ export class Page {
     });
     const parts: Section[] = [
       new NoiseSection(), this.glance, new Paths(), proof, new Arms(), this.differences, new BlocksSection(),
-      new EarlierSection(), new Layers(), new InsideSection(),
+      new EarlierSection(), new Layers(), new InsideSection(), new CapturesSection(),
       new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),

@@ -132,7 +132,7 @@ export class View {
 
 // The parts of the page that show warnings.
 export type Part = "arms" | "differences" | "layers" | "trials" | "hosts" | "proof" | "noise" | "earlier"
-  | "inside";
+  | "inside" | "captures";
 
 // partOf gives the part of the page that shows a warning: the one whose numbers it concerns.
 export function partOf(code: string): Part {
@@ -142,6 +142,8 @@ export function partOf(code: string): Part {
     case "inside-sum":
     case "inside-disagrees":
       return "inside";
+    case "capture-unknown":
+      return "captures";
     case "too-few-blocks":
     case "too-few-deployments":
     case "deployment-left-out":
