@@ -13,6 +13,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/inside"
+	declared "nearfar/internal/declare/inside"
 )
 
 // watchedOverlay is labs/overlay with its own workload of nearfar's engine, watched, in a few short trials.
@@ -173,4 +174,97 @@ func withInterval(m *inside.Measure) string {
 		text += fmt.Sprintf(" [%.2f, %.2f]", m.Interval[0]*1e6, m.Interval[1]*1e6)
 	}
 	return text
+}
+
+// tunnelRules are firewalls in an underlay, where each packet passes all rules (docs/lab.md).
+const tunnelRules = `
+nearfar: v1
+name: inside-rules
+baseline: r10
+arms:
+  r10: {lab: {path: [vtep, {firewall: {rules: 10}}, bridge, vtep]}}
+  r100: {lab: {path: [vtep, {firewall: {rules: 100}}, bridge, vtep]}}
+  r300: {lab: {path: [vtep, {firewall: {rules: 300}}, bridge, vtep]}}
+  r1000: {lab: {path: [vtep, {firewall: {rules: 1000}}, bridge, vtep]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, inside: true, duration: 300ms, warmup: 50ms, placement: shared}
+schedule: {blocks: 6, baseline_repeats: 1, seed: 1}
+`
+
+// TestInsideRules: 10, 100, 300 and 1,000 rules of a VTEP take their time where it sends encapsulated packets and where
+// it receives them, and nowhere else. That time is proportional to their number.
+func TestInsideRules(t *testing.T) {
+	needsWatching(t)
+	here := func(s declared.Step) bool {
+		return s.Place == "0-vtep" && (s.Kind == declared.Encapsulate || s.Kind == declared.Decapsulate)
+	}
+	way := wayOf([]hop{entrance("0-vtep"), bridged("2-bridge"), exit("3-vtep")})
+	wantTruthOf(t, func(int) answer.Answer {
+		return measure(t, tunnelRules, "--force")
+	}, func(a answer.Answer) (wrong []string) {
+		in := insideOf(t, a)
+		for _, arm := range in.Arms {
+			wrong = append(wrong, wantSeen(t, arm, way)...)
+		}
+		most := addedIn(t, in, "r1000", here, &wrong)
+		const few, many = 10, 1000
+		each := most / (many - few)
+		t.Logf("a rule takes %.2f ns", each*1e9/2)
+		for _, rules := range []int{100, 300} {
+			added, want := addedIn(t, in, fmt.Sprint("r", rules), here, &wrong), each*float64(rules-few)
+			if math.Abs(added-want) > max(want/4, 0.2e-6) {
+				wrong = append(wrong, fmt.Sprintf("%d rules more add %.2f us, and %d add %.2f us", rules-few, added*1e6,
+					many-few, most*1e6))
+			}
+		}
+		others := wantNowhereElse(t, in, "r1000", here, most, &wrong)
+		if math.Abs(others) > most/4 {
+			wrong = append(wrong, fmt.Sprintf("%d more rules add %.2f us where they are, and %.2f us elsewhere", many-few,
+				most*1e6, others*1e6))
+		}
+		return wrong
+	})
+}
+
+// fiftyOfWire are the same path with a wire of no delay and with one of 50 us.
+const fiftyOfWire = `
+nearfar: v1
+name: inside-wire
+baseline: near
+arms:
+  near: {lab: {path: [bridge, {wire: {delay: 0s}}, bridge]}}
+  far: {lab: {path: [bridge, {wire: {delay: 50us}}, bridge]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, inside: true, duration: 300ms, warmup: 50ms, placement: shared}
+schedule: {blocks: 6, baseline_repeats: 1, seed: 1}
+`
+
+// TestInsideWire: a wire of 50 us shows as 50 +- 2 us in its own elements in each direction, and in no other. Kernels
+// without netem have it in a process: then it is an element of its own, and else it waits in the queue of its port.
+func TestInsideWire(t *testing.T) {
+	needsWatching(t)
+	wantTruthOf(t, func(int) answer.Answer {
+		return measure(t, fiftyOfWire, "--force")
+	}, func(a answer.Answer) (wrong []string) {
+		own := map[string]float64{}
+		for _, e := range against(t, insideOf(t, a), "far").Elements {
+			if e.Only != "" {
+				t.Errorf("only one arm has %s", inside.Name(e.Step))
+			}
+			said := fmt.Sprintf("%s changes by %+.2f us", inside.Name(e.Step), e.Median*1e6)
+			switch {
+			case e.Place == "1-wire":
+				own[e.Way] += e.Median
+				t.Log(said)
+			case e.Kind != declared.Wake && e.Kind != declared.RunQueue && math.Abs(e.Median) > 2e-6:
+				wrong = append(wrong, said)
+			}
+		}
+		for _, way := range []string{declared.Request, declared.Reply} {
+			if math.Abs(own[way]-50e-6) > 2e-6 {
+				wrong = append(wrong, fmt.Sprintf("the wire of 50 us adds %.2f us to its elements of the %s", own[way]*1e6, way))
+			}
+		}
+		return wrong
+	})
 }
