@@ -266,6 +266,8 @@ func TestBrowse(t *testing.T) {
 	})()`, &done)
 	b.until(`nearfar.drawn().series.length === 1 && nearfar.drawn().series[0].points.length === 1`)
 
+	checkList(t, b)
+
 	// Two runs side by side.
 	compareInBrowser(t, b, s.url)
 
@@ -278,6 +280,28 @@ func TestBrowse(t *testing.T) {
 		t.Errorf("the report is at %s", text)
 	}
 	b.quiet(s.url)
+}
+
+// checkList: verdicts are shown whole on a wide window and on a phone, where the page is not wider than the window.
+func checkList(t *testing.T, b *browser) {
+	t.Helper()
+	b.until(`document.querySelectorAll("#runs .verdict").length >= 6`)
+	for _, width := range []int64{1400, 390} {
+		b.do(chromedp.EmulateViewport(width, 844))
+		b.until(fmt.Sprintf(`innerWidth === %d`, width))
+		var cut []string
+		b.eval(`[...document.querySelectorAll("#runs .verdict")]
+			.filter(v => v.scrollHeight > v.clientHeight + 1 && getComputedStyle(v).overflow !== "visible")
+			.map(v => v.textContent)`, &cut)
+		if len(cut) > 0 {
+			t.Errorf("at %d pixels these verdicts are cut: %q", width, cut)
+		}
+		var wider float64
+		if b.eval(`document.scrollingElement.scrollWidth - innerWidth`, &wider); wider > 0 {
+			t.Errorf("at %d pixels the list is %g pixels wider than the window", width, wider)
+		}
+	}
+	b.do(chromedp.EmulateViewport(1280, 900))
 }
 
 // wantHistory compares chart and table with what `nearfar report` prints. The runs are oldest first; others has the

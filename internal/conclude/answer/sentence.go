@@ -77,6 +77,16 @@ func (t *telling) lead() int {
 	return max(first, 0)
 }
 
+// Lead is the index of the finding that the headline of a run or of a comparison tells; -1 if no headline tells a
+// finding, because there is none, trials fail too often, or the answer is about the noise of the hosts.
+func Lead(a Answer) int {
+	told := a.NoiseFloor == nil || len(a.NoiseFloor.Figures) == 0
+	if len(a.Findings) == 0 || len(a.Arms) == 0 || !told || a.Headline == "" || a.Headline == a.Failing {
+		return -1
+	}
+	return (&telling{teller: teller{a: a, sides: sidesOf}}).lead()
+}
+
 // askedAbout says that a finding is about the arm that the question is about.
 func (a Answer) askedAbout(f Finding) bool {
 	return a.AskedAbout != "" && f.Kind == OfArm && f.Name == a.AskedAbout

@@ -40,6 +40,11 @@ func TestInABrowser(t *testing.T) {
 		{"earlier baseline", testEarlierBaseline},
 		{"inside the path", testInside},
 		{"captures", testCaptures},
+		{"forwarded pages", testForwarded},
+		{"layers first", testLayersFirst},
+		{"tips", testTips},
+		{"places", testPlaces},
+		{"progress", testProgress},
 		{"live page", testLivePage},
 		{"finished run", testFinishedRun},
 	} {

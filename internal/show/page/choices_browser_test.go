@@ -234,7 +234,7 @@ func overflow(t *testing.T, b *pagetest.Tab, width int64) float64 {
 }
 
 // checkNarrow: on a phone the page is not wider than the window, no arm's button is cut off, and the first column of a
-// table stays in place while the table scrolls.
+// long table stays in place while the table scrolls.
 func checkNarrow(t *testing.T, b *pagetest.Tab) {
 	if over := overflow(t, b, 390); over > 0 {
 		t.Errorf("the page is %g pixels wider than the window", over)
@@ -243,8 +243,9 @@ func checkNarrow(t *testing.T, b *pagetest.Tab) {
 		.filter(c => c.scrollWidth > c.clientWidth + 1).length`); n != 0 {
 		t.Errorf("%d buttons of arms are cut off", n)
 	}
+	b.Rows(t, "percentiles")
 	moved := pagetest.Eval[float64](t, b, `(() => {
-		const box = document.querySelector("#differences .scroll");
+		const box = document.querySelector("#percentiles .scroll");
 		const head = box.querySelector("tbody th");
 		const before = head.getBoundingClientRect().left;
 		box.scrollLeft = 200;

@@ -153,7 +153,10 @@ func (c *collector) data() (Data, error) {
 		Nearfar: "v1", Page: pageVersion, Answer: shown, Name: clip(m.Experiment.Name),
 		Started: stamp(m.Started), Ended: stamp(m.Ended), Seed: m.Seed, Versions: m.Versions,
 		Arms: c.listArms(), Workloads: c.listWorkloads(), Quantities: c.quantities(), Loads: c.loads(),
-		Hosts: c.hosts(), Commands: c.commands(),
+		Hosts: c.hosts(), Commands: c.commands(), Lead: leadOf(c.answer),
+	}
+	if c.answer.State == rundir.Running {
+		d.Planned = max(m.Experiment.Planned(m.Skipped), c.answer.Trials)
 	}
 	if d.Trials, err = pack(c.listTrials(d.Quantities)); err != nil {
 		return Data{}, err
@@ -175,6 +178,14 @@ func (c *collector) data() (Data, error) {
 		d.Notes = []string{}
 	}
 	return d, nil
+}
+
+// leadOf is the index of the finding that the headline tells; nil for none.
+func leadOf(a answer.Answer) *int {
+	if i := answer.Lead(a); i >= 0 {
+		return &i
+	}
+	return nil
 }
 
 // stamp writes a time in RFC 3339; the zero time is empty.

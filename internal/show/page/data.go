@@ -23,6 +23,10 @@ type Data struct {
 	// Answer is what `-f json` prints. All figures with intervals come from here. Long texts are cut; figures are never
 	// changed.
 	Answer answer.Answer `json:"answer"`
+	// Lead is the index of the finding that the answer's headline tells; none if it tells no finding.
+	Lead *int `json:"lead,omitempty"`
+	// Planned is how many trials the run will have; 0 once it has ended.
+	Planned int `json:"planned,omitempty"`
 	// Name is the name of the experiment. Started and Ended say when it ran (RFC 3339, UTC; empty if not known).
 	Name     string            `json:"name"`
 	Started  string            `json:"started"`

@@ -68,7 +68,8 @@ func testVerdict(t *testing.T, b *pagetest.Tab) {
 
 	sections := pagetest.Eval[[]string](t, b,
 		`[...document.querySelectorAll("main > section:not([hidden])")].map(s => s.id)`)
-	if !slices.Equal(sections[:3], []string{"checks", "failures", "findings"}) { // one trial of the sample failed
+	begin := []string{"checks", "failures", "layers", "findings"} // one trial of the sample failed
+	if !slices.Equal(sections[:4], begin) {
 		t.Errorf("the sections are %v", sections)
 	}
 	failures := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("#failures tbody tr")]

@@ -30,7 +30,9 @@ func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 		Hosts: Hosts{Run: []Fact{}, Arms: []ArmFact{}, Trials: []ArmFact{}, Varying: []string{}},
 	}
 	if gate != nil {
-		d.Kind = Gate
+		d.Kind = Gate // its headline is the gate's own
+	} else {
+		d.Lead = leadOf(a)
 	}
 	if len(a.Sources) == 2 {
 		base, other := a.Sources[0].Source, a.Sources[1].Source

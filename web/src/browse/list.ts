@@ -1,6 +1,6 @@
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
-import { numeric, table, type Row } from "../ui/table.ts";
+import { cardTable, numeric, type Row } from "../ui/table.ts";
 import type { Run, Summary } from "../data/model.ts";
 import { begun, matches, moment, objectivesOf, stateOf, trialsOf } from "./search.ts";
 
@@ -55,7 +55,7 @@ export class RunList {
     const now = Date.now();
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.id : "";
     fill(this.held,
-      found.length === 0 ? null : table("Runs", [
+      found.length === 0 ? null : cardTable("Runs", [
         "experiment", "verdict", numeric("warnings"), "objectives", "state", numeric("trials"), "started", "arms",
         "compare", "history",
       ], shown.map((r) => this.row(r, now))),

@@ -24,6 +24,8 @@ interface Hit {
 
 const leastWidth = 280;
 const axesHeight = 66; // the height above and below the area of a chart with lines, in pixels
+const edge = 4; // the least distance between a tip and the edge of the window, in pixels
+const beside = 16; // the distance between a tip and its point, in pixels
 const reach = 48; // the largest distance between the pointer and the point that it shows, in pixels
 
 export class Plot {
@@ -293,14 +295,17 @@ export class Plot {
   }
 
   private putTip(hit: Hit): void {
-    const k = (this.frame.clientWidth || this.width) / this.width;
-    const x = hit.x * k;
-    const y = hit.y * k;
-    const right = x > this.frame.clientWidth * 0.6;
+    const chart = this.frame.getBoundingClientRect();
+    const k = (chart.width || this.width) / this.width;
+    const { width, height } = this.tip.getBoundingClientRect();
+    const within = {
+      left: edge - chart.left, right: document.documentElement.clientWidth - edge - chart.left,
+      top: edge - chart.top, bottom: window.innerHeight - edge - chart.top,
+    };
+    const [left, top] = placeTip([hit.x * k, hit.y * k], [width, height], within);
     // The page's security policy forbids style attributes, but not the style object.
-    this.tip.style.left = right ? "" : `${x + 16}px`;
-    this.tip.style.right = right ? `${this.frame.clientWidth - x + 16}px` : "";
-    this.tip.style.top = `${Math.max(0, y - 24)}px`;
+    this.tip.style.left = `${left}px`;
+    this.tip.style.top = `${top}px`;
   }
 
   private key(e: KeyboardEvent): void {
@@ -362,8 +367,30 @@ export class Plot {
   }
 }
 
+// Bounds are the edges of the window, in pixels from the corner of the chart.
+interface Bounds {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+// placeTip gives the corner of a tip of some size: beside its point where there is more room, or else above or below it,
+// and always inside of the window.
+export function placeTip(
+  [x, y]: [number, number], [width, height]: [number, number], within: Bounds,
+): [number, number] {
+  const right = within.right - x >= x - within.left;
+  const left = clamp(right ? x + beside : x - beside - width, within.left, within.right - width);
+  const covers = left < x + beside / 2 && left + width > x - beside / 2;
+  const above = y - beside - height;
+  const top = !covers ? y - 24 : above >= within.top ? above : y + beside;
+  return [left, clamp(top, within.top, within.bottom - height)];
+}
+
+// clamp brings a value between two bounds; the lower one counts if they are the wrong way round.
 function clamp(v: number, low: number, high: number): number {
-  return Math.min(high, Math.max(low, v));
+  return Math.max(low, Math.min(high, v));
 }
 
 function sorted(a: number, b: number): [number, number] {

@@ -12,11 +12,13 @@ export function settingsOf(arm: Arm): string[] {
 // pageVersion is the version of the documents that this page can draw.
 export const pageVersion = 1;
 
+const intervals = ["interval", "relative_interval", "headline_interval", "headline_relative_interval"];
+
 // openIntervals replaces bounds that are null by infinity, in all intervals of a document.
 export function openIntervals(of: unknown): void {
   if (typeof of !== "object" || of === null) return;
   for (const [key, value] of Object.entries(of)) {
-    if ((key === "interval" || key === "relative_interval") && Array.isArray(value)) {
+    if (intervals.includes(key) && Array.isArray(value)) {
       value[0] ??= -Infinity;
       value[1] ??= Infinity;
     } else {

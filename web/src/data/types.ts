@@ -290,6 +290,8 @@ export interface Data {
   kind?: DataKind;
   gate?: GateResult;
   answer: Answer;
+  lead?: number;
+  planned?: number;
   name: string;
   started: string;
   ended: string;

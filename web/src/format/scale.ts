@@ -94,6 +94,12 @@ export function span(seconds: number): string {
   return seconds < 1 ? `${Number((1e3 * seconds).toFixed(3))}ms` : `${Number(seconds.toFixed(3))}s`;
 }
 
+// left writes about how long something will take, in seconds: "about 40 s", "about 3 min", "about 2 h".
+export function left(seconds: number): string {
+  if (seconds < 90) return `about ${Math.ceil(seconds / 10) * 10} s`;
+  return seconds < 90 * 60 ? `about ${Math.round(seconds / 60)} min` : `about ${Math.round(seconds / 3600)} h`;
+}
+
 // probability writes a p-value.
 export function probability(p: number | null): string {
   if (p === null) return "-";

@@ -4,7 +4,7 @@ import { nameOf, type Figure, type Warning } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { styleOf } from "../chart/style.ts";
 import { el } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell, swatch } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick } from "./values.ts";
@@ -67,7 +67,7 @@ export class Arms extends ChartSection {
           return lines;
         },
       },
-      table: () => table(`${view.title}: median over trials${inUnit(unit)}`,
+      table: () => cardTable(`${view.title}: median over trials${inUnit(unit)}`,
         ["Arm", numeric("Median"), numeric("95 % interval"), numeric("Trials"),
           ...(pooled ? [numeric("Pooled")] : [])],
         figures.map((f) => ({

@@ -1,7 +1,7 @@
 import type { Comparison, Resolution } from "../data/model.ts";
 import { number, unitFor } from "../format/scale.ts";
 import { el, fill } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
@@ -22,7 +22,7 @@ export class BlocksSection implements Section {
       heading(this.element, "Blocks that find a given difference"),
       el("p", { class: "lead" }, `${view.title}: with this many blocks, a true difference of this size is found four `
         + "times in five, if further blocks vary as much as the blocks of this run."),
-      table(`${view.title}: blocks that find a given difference${unit.name ? " in " + unit.name : ""}`,
+      cardTable(`${view.title}: blocks that find a given difference${unit.name ? " in " + unit.name : ""}`,
         ["Arm", numeric("Difference"), numeric("Blocks"), numeric("Blocks to add")],
         rows.map((c) => ({
           cells: [

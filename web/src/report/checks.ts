@@ -4,7 +4,7 @@ import { number, signed, unitFor, withUnit, type Unit } from "../format/scale.ts
 import { oneLine } from "../format/visible.ts";
 import { el, fill, svg } from "../ui/dom.ts";
 import { rangePath } from "../ui/mini.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { bounds, signedBounds } from "./values.ts";
 import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
@@ -26,7 +26,7 @@ export class Checks implements Section {
           + "on the right side. The line in the picture is the bound; the shaded side fails."
         : "The objectives of the experiment file. An objective is met or missed if its whole interval is on one side "
           + "of the bound. The line in the picture is the bound; on the shaded side the objective is missed."),
-      table(gate ? "Checks" : "Objectives",
+      cardTable(gate ? "Checks" : "Objectives",
         ["Verdict", "Rule", "Arm", "Workload and quantity", numeric("Estimate"), numeric("Interval"),
           numeric("Bound"), "Picture", ...(reasons ? ["Why"] : [])],
         checks.map((c) => row(c, reasons))));

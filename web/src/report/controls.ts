@@ -3,6 +3,7 @@ import { oneLine } from "../format/visible.ts";
 import { button, el, fill } from "../ui/dom.ts";
 import { themeButton } from "../ui/theme.ts";
 import { swatch } from "./armcell.ts";
+import type { Status } from "./live.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
@@ -22,7 +23,8 @@ export interface Actions {
 export class Controls implements Section {
   readonly element = el("nav", { class: "controls", "aria-label": "What is shown" });
   readonly theme = themeButton();
-  readonly live = el("span", { class: "live", role: "status", hidden: true });
+  private readonly live = el("span", { class: "live", role: "status", hidden: true });
+  private readonly progress = el("progress", { "aria-label": "Trials that have ended", hidden: true });
   private readonly workloads = el("select", { id: "workload", "aria-label": "Workload" });
   private readonly quantities = el("select", { id: "quantity", "aria-label": "Metric" });
   private readonly log: HTMLButtonElement;
@@ -37,8 +39,18 @@ export class Controls implements Section {
     this.element.append(
       el("div", { class: "row" },
         el("label", {}, "Workload ", this.workloads), el("label", {}, "Metric ", this.quantities),
-        this.log, this.live, el("span", { class: "space" }), this.theme, button("Keys (?)", {}, () => actions.help())),
+        this.log, this.progress, this.live, el("span", { class: "space" }), this.theme,
+        button("Keys (?)", {}, () => actions.help())),
       this.arms);
+  }
+
+  // tell shows how far the run is that the page follows.
+  tell(status: Status): void {
+    this.live.hidden = false;
+    this.live.textContent = status.text;
+    this.progress.hidden = status.total === undefined;
+    this.progress.max = status.total ?? 1;
+    this.progress.value = status.done ?? 0;
   }
 
   update(view: View): void {

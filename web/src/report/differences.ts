@@ -4,7 +4,7 @@ import { nameOf, type Comparison } from "../data/model.ts";
 import { kindOf, colourOf } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, signedBounds, tick, verdictText } from "./values.ts";
@@ -83,7 +83,7 @@ export class Differences extends ChartSection {
           ];
         },
       },
-      table: () => table(`${view.title}: differences from ${baseline}${inUnit(unit)}`,
+      table: () => cardTable(`${view.title}: differences from ${baseline}${inUnit(unit)}`,
         ["Arm", numeric("Difference"), numeric("95 % interval"), numeric("Relative"), numeric("Relative interval"),
           numeric("p (Holm)"), "Verdict", numeric("Detectable"), numeric(unpaired ? "Trials" : "Blocks")],
         rows.map((c) => ({

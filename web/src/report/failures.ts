@@ -2,7 +2,7 @@ import type { FailureComparison, FailureShare } from "../data/model.ts";
 import { probability } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { frame, heading, type Section } from "./section.ts";
 import { bounds } from "./values.ts";
@@ -28,7 +28,7 @@ export class FailuresSection implements Section {
       el("p", { class: "lead" }, "An attempt is the first execution of a trial; replacements of failed ones do not "
         + "count. The interval is exact, and p is from an exact test. In medians and differences, a failed attempt "
         + "counts as worse than all others."),
-      table("Failed attempts of each arm",
+      cardTable("Failed attempts of each arm",
         ["Arm", "Workload", numeric("Failed"), numeric("Of"), numeric("Share"), numeric("95 % interval"),
           numeric("p (Holm)"), "Verdict", "The first failed because"],
         arms.filter((f) => failing.has(f.workload)).map((f) => row(view, f, against(f)))));

@@ -5,7 +5,7 @@ import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
-import { folded, numeric, table } from "../ui/table.ts";
+import { cardTable, folded, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { legend } from "./glance.ts";
 import { signedBounds } from "./values.ts";
@@ -48,7 +48,7 @@ export class FindingsSection implements Section {
     const scale = miniScale(rows.filter((f) => f.difference !== null).map(small));
     const layers = rows.some((f) => f.kind === "layer");
     const linked = layers || new Set(rows.map(where)).size > 1;
-    return table(caption,
+    return cardTable(caption,
       [layers ? "Layer or arm" : "Arm", ...(linked ? ["Workload and quantity"] : []), numeric("Difference"),
         numeric("95 % interval"), numeric("Relative"), relative ? "Relative, with its interval" : "Interval",
         "Finding"],
@@ -84,7 +84,7 @@ function nameCell(view: View, f: Row): Child {
 }
 
 // where names the workload and the quantity, and the baseline's workload if it is not the same.
-function where(f: Row): string {
+export function where(f: Row): string {
   const workload = f.baseline_workload ? `${f.workload} against ${f.baseline_workload}` : f.workload;
   return `${oneLine(workload)}, ${nameOf(f)}${f.over ? ` over ${oneLine(f.over)}` : ""}`;
 }

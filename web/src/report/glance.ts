@@ -4,7 +4,7 @@ import { kindName, kindOf, colourOf, type Judged } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { frame, heading, type Section } from "./section.ts";
 import { verdictText } from "./values.ts";
@@ -28,7 +28,7 @@ export class Glance implements Section {
       heading(this.element, "At a glance"),
       el("p", { class: "lead" }, `Every difference from ${oneLine(baseline)}: relative, absolute, and a picture of its `
         + "95 % interval. Each row has its own scale, with a line at zero. Choose a row to see it below."),
-      table("Differences of all workloads and quantities",
+      cardTable("Differences of all workloads and quantities",
         ["Workload and quantity", ...arms.map((a) => numeric(armCell(view, a)))],
         rows.map(({ q, i }) => this.row(view, q, i, arms))));
   }

@@ -3,10 +3,11 @@ import { count } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill } from "../ui/dom.ts";
 import { tone } from "./checks.ts";
+import { figurePart } from "./headline.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// Head is the top of the page: the question, the verdict in words, and facts about the run.
+// Head is the top of the page: the question, the verdict as one figure and in words, and facts about the run.
 export class Head implements Section {
   readonly element = el("header", { class: "head" });
 
@@ -25,7 +26,7 @@ export class Head implements Section {
       el("h1", {}, oneLine(a.question || d.name || "Report")),
       d.gate?.headline ? el("p", { class: "verdict", id: "gate-headline" }, oneLine(d.gate.headline)) : null,
       d.gate ? el("p", { class: d.gate.headline ? "" : "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
-      inWords(a, isFolded(a, d.gate !== undefined), open(".words")),
+      el("div", { class: "headline" }, figurePart(d), inWords(a, isFolded(a, d.gate !== undefined), open(".words"))),
       // The verdict says it too, but can be folded.
       a.unproved && !a.unverified && (isFolded(a, d.gate !== undefined) || !a.verdict.includes(a.unproved))
         ? el("p", { class: "unproved", id: "unproved" }, oneLine(a.unproved)) : null,

@@ -1,7 +1,7 @@
 import type { ArmFact } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { el } from "../ui/dom.ts";
-import { folded, refill, table } from "../ui/table.ts";
+import { cardTable, folded, refill, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { frame, heading, warningList, type Section } from "./section.ts";
 import type { View } from "./view.ts";
@@ -17,7 +17,7 @@ export class HostsSection implements Section {
     const differs = [...d.hosts.arms.filter((f) => f.differs && !f.own), ...tool.filter((f) => f.differs && !f.own)];
     const built = [...d.hosts.arms, ...tool].filter((f) => f.own);
     const alike = [...d.hosts.arms.filter((f) => !f.differs && !f.own), ...tool.filter((f) => !f.differs && !f.own)];
-    const facts = (caption: string, list: ArmFact[]) => table(caption,
+    const facts = (caption: string, list: ArmFact[]) => cardTable(caption,
       ["Fact", ...arms.map((a) => armCell(view, a.name))],
       list.map((f) => ({ cells: [oneLine(f.name), ...arms.map((a) => oneLine(f.values[a.i] ?? "") || "-")] })));
 

@@ -18,8 +18,7 @@ function failed(error: unknown): void {
 }
 
 if (embedded.trim() === "") {
-  page.controls.live.hidden = false;
-  follow((data) => page.show(data), (text) => (page.controls.live.textContent = text)).catch(failed);
+  follow((data) => page.show(data), (status) => page.controls.tell(status)).catch(failed);
 } else {
   (async () => page.show(JSON.parse(embedded) as Data))().catch(failed);
 }

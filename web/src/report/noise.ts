@@ -2,7 +2,7 @@ import { nameOf, type DetectableAt, type Earlier, type Floor, type NoiseFloor, t
 import { amount, number, probability, share, signed, span, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, type Child } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { frame, heading, warningList, type Section } from "./section.ts";
 import { bounds } from "./values.ts";
 import { partOf, type Part, type View } from "./view.ts";
@@ -68,7 +68,7 @@ function figureName(f: Quantity & { workload: string }): string {
 function selfDifferences(floor: NoiseFloor): Child {
   const all = floor.differs ?? [];
   if (all.length === 0) return null;
-  return table("Where the arm differs from itself",
+  return cardTable("Where the arm differs from itself",
     ["Figure", numeric("Difference"), numeric("p")],
     all.map((d) => {
       const unit = unitFor(d.unit, [d.difference]);
@@ -95,7 +95,7 @@ function scatterTable(figures: Floor[]): HTMLElement {
       + "Within: of trials in one block."
       + (short ? " Short: within, for short trials. Fixed: the part of the variance within blocks that longer trials "
         + "do not shrink." : "")),
-    table("Scatter of the trials",
+    cardTable("Scatter of the trials",
       ["Figure", numeric("Median"), numeric("Trial"), numeric("Blocks"), numeric("Between"), numeric("Within"),
         ...(short ? [numeric("Short"), numeric("Fixed")] : [])],
       figures.map((f) => ({
@@ -141,7 +141,7 @@ function foundTable(floor: NoiseFloor): HTMLElement {
       + (floor.figures.some((f) => f.detectable.some(uncertain))
         ? " An interval below a difference: the blocks of this baseline do not tell it well, and the true one lies "
           + "within, with a confidence of 90 %." : "")),
-    table(caption, ["Figure", ...counts.map((n) => numeric(`${n} blocks`))],
+    cardTable(caption, ["Figure", ...counts.map((n) => numeric(`${n} blocks`))],
       floor.figures.map((f) => ({
         cells: [figureName(f), ...counts.map((n) => found(f.detectable.find((d) => d.blocks === n), f.unit))],
       }))));
@@ -154,7 +154,7 @@ function plansTable(floor: NoiseFloor): Child {
   return el("div", { id: "plans" }, el("h3", {}, title),
     el("p", { class: "lead" }, "Blocks: with trials as long as in the file. Cheapest: the blocks and the duration of a "
       + "trial that take the least time for this figure alone."),
-    table(title, ["Figure", numeric("Difference"), numeric("Blocks"), "Cheapest"],
+    cardTable(title, ["Figure", numeric("Difference"), numeric("Blocks"), "Cheapest"],
       rows.map((f) => {
         const r = f.resolve!;
         return {
@@ -166,7 +166,7 @@ function plansTable(floor: NoiseFloor): Child {
 }
 
 function earlierTable(earlier: Earlier): HTMLElement {
-  return table("What the baseline says about this run",
+  return cardTable("What the baseline says about this run",
     ["Figure", numeric("Finds"), numeric("With blocks"), numeric("Median then"), numeric("Scatter then"),
       numeric("Blocks then")],
     earlier.figures.map((f) => {

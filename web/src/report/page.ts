@@ -41,6 +41,8 @@ export class Page {
   private readonly sections: Section[];
   private readonly help = helpDialog();
   private readonly main = el("main");
+  private readonly findings: FindingsSection;
+  private readonly layers = new Layers();
   private readonly glance: Glance;
   private readonly differences: Differences;
   // The choices in the address, until the reader chooses something else.
@@ -73,7 +75,7 @@ export class Page {
       });
       if (section) document.getElementById(section)?.scrollIntoView({ block: "start" });
     };
-    const findings = new FindingsSection(choose);
+    this.findings = new FindingsSection(choose);
     this.glance = new Glance(choose);
     this.differences = new Differences(() => this.change((v) => (v.relative = !v.relative)));
     const trials = new Trials((trial) => void records.open(trial),
@@ -85,15 +87,15 @@ export class Page {
     });
     const parts: Section[] = [
       new NoiseSection(), this.glance, new Paths(), proof, new Arms(), this.differences, new BlocksSection(),
-      new EarlierSection(), new Layers(), new InsideSection(), new CapturesSection(),
+      new EarlierSection(), this.layers, new InsideSection(), new CapturesSection(),
       new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
     const checks = new Checks();
     const failures = new FailuresSection();
-    this.sections = [head, checks, failures, findings, this.controls, ...parts];
-    fill(this.main, checks.element, failures.element, findings.element, this.controls.element,
+    this.sections = [head, checks, failures, this.findings, this.controls, ...parts];
+    fill(this.main, checks.element, failures.element, this.findings.element, this.controls.element,
       ...parts.map((p) => p.element));
     fill(root, head.element, this.main,
       el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."),
@@ -159,10 +161,12 @@ export class Page {
     this.remember();
   }
 
-  // arrange puts the differences first if there is only one arm to compare.
+  // arrange puts the differences first if there is only one arm to compare, and the picture of the layers before the
+  // findings if the answer begins with a layer.
   private arrange(view: View): void {
     const compared = new Set(view.data.answer.comparisons.map((c) => c.arm));
     if (compared.size === 1) this.glance.element.before(this.differences.element);
+    if (view.layersLead) this.findings.element.before(this.layers.element);
   }
 
   // obey applies the choices in the address.

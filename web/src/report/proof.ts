@@ -1,7 +1,7 @@
 import type { ArmPlaces, ArmProof, Differing, Place } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, type Child } from "../ui/dom.ts";
-import { folded, refill, table } from "../ui/table.ts";
+import { cardTable, folded, refill } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { expectationText, outcomeMark } from "./outcome.ts";
 import { providersPart } from "./providers.ts";
@@ -27,7 +27,7 @@ export class ProofSection implements Section {
     refill(this.element,
       heading(this.element, "Is it what it claims"), warningList(others),
       this.proofs(view, proof.filter((p) => view.shown(p.arm))),
-      places.length > 0 ? placesTable(view, places.filter((p) => view.shown(p.arm))) : null,
+      places.length > 0 ? placesPart(view, places) : null,
       answers.length > 0 ? providersPart(view, answers.filter((a) => view.shown(a.arm))) : null,
       differs.length > 0 ? differsPart(view, differs.filter((d) => view.shown(d.arm)), baseline) : null);
   }
@@ -85,11 +85,26 @@ const columns: [string, (p: Place) => string | undefined][] = [
   ["Problem", (p) => p.where?.problem],
 ];
 
-function placesTable(view: View, all: ArmPlaces[]): HTMLElement {
-  return el("div", { id: "places" }, el("h3", {}, "Where client and server were"),
-    sideTable(view, "Where client and server were observed", columns,
-      all.flatMap((a) => (["client", "server"] as const).flatMap((side) =>
-        (a[side] ?? []).map((of) => ({ arm: a.arm, side, of }))))));
+// The columns that name a machine: they differ also between machines that are alike.
+const names = ["Name", "Node", "Instance"];
+
+// alike says whether the clients of several arms are alike but for their names, and the servers too.
+export function alike(all: ArmPlaces[]): boolean {
+  const kinds = columns.filter(([title]) => !names.includes(title));
+  const differ = (side: "client" | "server") => new Set(all.flatMap((a) =>
+    (a[side] ?? []).map((of) => JSON.stringify(kinds.map(([, value]) => value(of) ?? ""))))).size > 1;
+  return all.length > 1 && !differ("client") && !differ("server");
+}
+
+// placesPart is folded if it tells nothing apart.
+function placesPart(view: View, all: ArmPlaces[]): HTMLElement {
+  const shown = all.filter((p) => view.shown(p.arm));
+  const rows = () => sideTable(view, "Where client and server were observed", columns,
+    shown.flatMap((a) => (["client", "server"] as const).flatMap((side) =>
+      (a[side] ?? []).map((of) => ({ arm: a.arm, side, of })))));
+  return el("div", { id: "places" }, ...(alike(all)
+    ? [folded("Where client and server were: on machines that are alike in all arms", rows, "places")]
+    : [el("h3", {}, "Where client and server were"), rows()]));
 }
 
 function differsPart(view: View, all: Differing[], baseline: string): HTMLElement {
@@ -108,7 +123,7 @@ function differsPart(view: View, all: Differing[], baseline: string): HTMLElemen
 }
 
 function differsTable(view: View, caption: string, all: Differing[]): HTMLElement {
-  return table(caption, ["Arm", "Host", "Fact", "Baseline", "Here"],
+  return cardTable(caption, ["Arm", "Host", "Fact", "Baseline", "Here"],
     all.map((d) => ({
       cells: [
         armCell(view, d.arm), sideCell(d.side),

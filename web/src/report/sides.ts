@@ -2,7 +2,7 @@ import type { Distribution, Source } from "../data/model.ts";
 import { count, inUnit, number, percent, signed, unitFor } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, type Child } from "../ui/dom.ts";
-import { numeric, table } from "../ui/table.ts";
+import { cardTable, numeric } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { frame, heading, type Section } from "./section.ts";
 import { signedBounds } from "./values.ts";
@@ -18,7 +18,7 @@ export class Sides implements Section {
     if (this.element.hidden) return;
     fill(this.element,
       heading(this.element, "Both sides"),
-      table("The two sides",
+      cardTable("The two sides",
         ["Side", "Source", "Experiment", "Started", "State", "Arms", numeric("Blocks"), numeric("Trials"),
           "Versions"],
         sources.map((s) => ({ cells: cellsOf(s) }))));
@@ -62,7 +62,7 @@ function quantiles(view: View, d: Distribution, a: string, b: string): HTMLEleme
   const unit = unitFor(d.unit, d.quantiles.flatMap((q) => q.medians ?? q.pooled ?? []).slice(0, 4));
   const value = (v: number | undefined) => (v === undefined ? "-" : number(v, unit));
   return el("div", { class: "quantiles" }, el("h3", {}, armCell(view, d.arm)),
-    table(`${oneLine(d.arm)}: ${d.metric.replace("_", " ")}${inUnit(unit)}`,
+    cardTable(`${oneLine(d.arm)}: ${d.metric.replace("_", " ")}${inUnit(unit)}`,
       ["Quantile", numeric(a), numeric(b), numeric("Difference"), numeric("95 % interval"), numeric("Relative"),
         numeric(`${a} pooled`), numeric(`${b} pooled`)],
       d.quantiles.map((q) => ({

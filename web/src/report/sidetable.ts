@@ -1,6 +1,6 @@
 import { oneLine } from "../format/visible.ts";
 import { el } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { cardTable } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import type { View } from "./view.ts";
 
@@ -15,7 +15,7 @@ export interface SideRow<T> {
 export function sideTable<T>(view: View, caption: string, columns: [string, (of: T) => string | undefined][],
   rows: SideRow<T>[]): HTMLElement {
   const shown = columns.filter(([, value]) => rows.some((r) => value(r.of)));
-  return table(caption, ["Arm", "Host", ...shown.map(([title]) => title)],
+  return cardTable(caption, ["Arm", "Host", ...shown.map(([title]) => title)],
     rows.map((r) => ({
       cells: [armCell(view, r.arm), sideCell(r.side), ...shown.map(([, value]) => oneLine(value(r.of) ?? "") || "-")],
     })));

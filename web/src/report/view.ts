@@ -1,7 +1,8 @@
 import type { Choices } from "./address.ts";
 import { styleOf, type Style } from "../chart/style.ts";
-import { nameOf, sameQuantity, type Course, type Curve, type Data, type Quantity, type RunQuantity, type Trial,
-  type Warning } from "../data/model.ts";
+import { nameOf, sameQuantity, type Course, type Curve, type Data, type Finding, type Quantity, type RunQuantity,
+  type Trial, type Warning } from "../data/model.ts";
+import { kindOf } from "../data/verdict.ts";
 
 // View is the data together with the reader's choices.
 export class View {
@@ -29,7 +30,9 @@ export class View {
     const keptWorkload = before ? data.workloads.findIndex((w) => w.name === before.workloadName) : -1;
     const kept = before?.chosen;
     const keeps = keptWorkload >= 0 && this.quantitiesOf(keptWorkload).length > 0;
-    this.choose(keeps ? keptWorkload : (data.quantities[0]?.workload ?? 0));
+    const first = this.initial;
+    this.choose(keeps ? keptWorkload : (first?.workload ?? 0));
+    if (first && !keeps) this.quantity = data.quantities.indexOf(first);
     if (kept) {
       const same = this.quantitiesOf(this.workload).find((q) => sameQuantity(q, kept));
       if (same) this.quantity = data.quantities.indexOf(same);
@@ -60,7 +63,7 @@ export class View {
 
   // choices gives the choices for the address; defaults are left out.
   choices(): Omit<Choices, "open" | "closed"> {
-    const first = this.data.quantities[0];
+    const first = this.initial;
     const chosen = this.chosen;
     const isFirst = chosen === undefined || chosen === first;
     return {
@@ -68,6 +71,25 @@ export class View {
       quantity: isFirst ? undefined : nameOf(chosen),
       hidden: [...this.hidden], log: this.log, relative: this.relative, overTime: this.overTime,
     };
+  }
+
+  // layersLead says whether the answer begins with what a layer adds.
+  get layersLead(): boolean {
+    return this.lead?.kind === "layer" && kindOf(this.lead) === "found";
+  }
+
+  // lead is the finding that the headline tells.
+  private get lead(): Finding | undefined {
+    return this.data.lead === undefined ? undefined : this.data.answer.findings?.[this.data.lead];
+  }
+
+  // initial is the quantity that is chosen at first: that of the layers if they lead, because the page begins with
+  // their picture.
+  private get initial(): RunQuantity | undefined {
+    const { quantities, workloads } = this.data;
+    const lead = this.layersLead ? this.lead : undefined;
+    const own = lead && quantities.filter((q) => workloads[q.workload]?.name === lead.workload);
+    return own?.find((q) => sameQuantity(q, lead!)) ?? own?.[0] ?? quantities[0];
   }
 
   get chosen(): RunQuantity | undefined {

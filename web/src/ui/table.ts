@@ -25,15 +25,23 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLElem
     const tr = el("tr", { class: row.class });
     row.cells.forEach((cell, i) => {
       const kind = heads[i]?.class;
-      // Tables that narrow screens show as lists repeat the titles beside the values.
+      // Tables that narrow screens show as cards repeat the titles beside the values.
       const title = heads[i]?.title;
       tr.append(i === 0 ? el("th", { scope: "row", class: kind }, cell)
-        : el("td", { class: kind, "data-title": typeof title === "string" ? title : undefined }, cell));
+        : el("td", { class: kind, "data-title": title instanceof Node ? title.textContent ?? "" : title }, cell));
     });
     body.append(tr);
   }
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), body));
+}
+
+// cardTable makes a table of which narrow screens show each row as a card, a list of its values. It is for tables that
+// say what was found; long lists of values scroll instead.
+export function cardTable(caption: string, columns: Column[], rows: Row[]): HTMLElement {
+  const made = table(caption, columns, rows);
+  made.classList.add("cards");
+  return made;
 }
 
 // folded makes a part that is closed at first. Its content is made when the reader opens it. The key is its name in the
