@@ -132,6 +132,8 @@ func exceptions() []exception {
 		{"docs/command.md", "initdb ", "internal/e2e/command_test.go TestCommandExamples", "it needs a user of its own"},
 		{"docs/http.md", "PAGE_TOKEN=", "internal/e2e/http_test.go TestHTTPSecretsStay", "it needs a service"},
 		{"docs/captures.md", "run=raw/", "internal/e2e/capture_test.go TestCaptureLab", "it needs a run"},
+		{"docs/case-study.md", "git clone ", "", "it downloads the data of others"},
+		{"docs/case-study.md", "for cni in ", "", "it reads what the block before downloaded"},
 		{"docs/check.md", "nearfar check ", "internal/e2e/check_test.go TestCheckBySSH", machines},
 		{"docs/cloud-test.md", "export ", "internal/e2e/cloudtest_test.go TestCloudTest", clouds},
 		{"docs/experiment-file.md", "nearfar run --hosts ", "", machines},
