@@ -17,7 +17,7 @@ LIMIT ?= 5
 PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist release home demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
+.PHONY: build program agents dist release home docs demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -54,6 +54,11 @@ release: $(PAGES)
 ## home: renames the module, MODULE=HOST/OWNER/nearfar, so that `go install` finds it there.
 home:
 	GO=$(GO) ./scripts/home.sh "$(MODULE)"
+
+## docs: the documentation as a static site in dist/site: it begins with index.html. Every link in it is checked.
+docs:
+	rm -rf dist/site
+	GOFLAGS= $(GO) -C docs/site run . -root ../.. -out ../../dist/site
 
 ## demo: measures what routing, VXLAN and a firewall cost, on this machine. About three minutes.
 demo:
