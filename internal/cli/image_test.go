@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"os"
@@ -61,6 +62,59 @@ func TestImage(t *testing.T) {
 	}
 	if want := 5 + 4; files != want { // index, manifest, configuration, layer
 		t.Errorf("%d files in the archive, want %d", files, want)
+	}
+}
+
+// TestImageOfNearfar: the image of nearfar has this program and its agent, for the platform of this machine.
+func TestImageOfNearfar(t *testing.T) {
+	needAgents(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("nearfar has an image on Linux")
+	}
+	file := filepath.Join(t.TempDir(), "x.tar")
+	var stdout, said bytes.Buffer
+	if code := Main([]string{"image", "--nearfar", "-o", file}, nil, &stdout, &said); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &said)
+	}
+	if !strings.HasPrefix(stdout.String(), "localhost/nearfar:") ||
+		!strings.Contains(said.String(), "an image for linux/"+runtime.GOARCH+", ") {
+		t.Errorf("it printed %q and said %q", &stdout, &said)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = archive.Close() }()
+	layers, found := 0, false
+	for r := tar.NewReader(archive); ; {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		unpacked, err := gzip.NewReader(r)
+		if err != nil {
+			continue // it is no layer
+		}
+		layers++
+		inside := tar.NewReader(unpacked)
+		for h, err := inside.Next(); err == nil; h, err = inside.Next() {
+			if h.Name == "bin/nearfar" {
+				content, err := io.ReadAll(inside)
+				found = err == nil && bytes.Equal(content, program)
+			}
+		}
+	}
+	if layers != 2 || !found {
+		t.Errorf("%d layers, with this program: %v", layers, found)
 	}
 }
 

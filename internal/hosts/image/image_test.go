@@ -46,7 +46,7 @@ func archive(t *testing.T, o Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := ParseName(DefaultName(o.Version), false)
+	tag, err := ParseName(DefaultName(Agent, o.Version), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,8 @@ func checkImage(t *testing.T, img v1.Image, a binaries.Agent, o Options) {
 		t.Errorf("the configuration is for %s/%s of %v", c.OS, c.Architecture, c.Created)
 	}
 	labels := c.Config.Labels
-	if labels[LabelAgent] != a.Hash || labels[labelVersion] != o.Version || labels[labelRevision] != o.Revision {
+	if labels[LabelTools] != "native" || labels[LabelAgent] != a.Hash || labels[labelVersion] != o.Version ||
+		labels[labelRevision] != o.Revision {
 		t.Errorf("the labels are %v", labels)
 	}
 	m, err := img.Manifest()
@@ -358,7 +359,7 @@ func TestWriteError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := ParseName(DefaultName(options().Version), false)
+	tag, err := ParseName(DefaultName(Agent, options().Version), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,6 +398,79 @@ func TestParseName(t *testing.T) {
 	} {
 		if _, err := ParseName(text, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want something about %q", text, err, want)
+		}
+	}
+}
+
+// TestNearfar: the image of nearfar has nearfar and the agent, for the platforms of the programs, and runs nearfar. Its
+// layer with the agent is the one of the agent's image, so that a registry keeps it once.
+func TestNearfar(t *testing.T) {
+	o := options()
+	agents, err := Make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arm, nearfar := host.System{OS: "linux", Arch: "arm64"}, []byte("nearfar for arm64")
+	o.Programs = []Program{{arm, nearfar}}
+	both, err := Make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := both.Platforms(); !slices.Equal(got, []host.System{arm}) {
+		t.Fatalf("it is for %v", got)
+	}
+	if err := validate.Index(both.index); err != nil {
+		t.Error(err)
+	}
+	of := func(i *Image) v1.Image {
+		t.Helper()
+		m, err := i.index.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(m.Manifests, func(d v1.Descriptor) bool { return d.Platform.Architecture == "arm64" })
+		img, err := i.index.Image(m.Manifests[at].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img
+	}
+	img := of(both)
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Config.Entrypoint, []string{"/bin/nearfar"}) || c.Config.User != "65532" ||
+		c.Config.WorkingDir != "/work" || c.Config.Labels[labelTitle] != "nearfar" ||
+		c.Config.Labels[LabelTools] != "native" || c.Config.Labels[LabelAgent] != madeUp(arm).Hash {
+		t.Errorf("the configuration is %+v", c.Config)
+	}
+	layers, err := img.Layers()
+	if err != nil || len(layers) != 2 {
+		t.Fatalf("%d layers, %v", len(layers), err)
+	}
+	shared, err := of(agents).Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, errOne := layers[0].Digest()
+	other, errOther := shared[0].Digest()
+	if errOne != nil || errOther != nil || one != other {
+		t.Errorf("the agent's layer is %v, and in its own image %v (%v, %v)", one, other, errOne, errOther)
+	}
+	r, err := layers[1].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, files := readFiles(t, r)
+	if !slices.Equal(names, []string{"bin/", "bin/nearfar", "work/"}) ||
+		!bytes.Equal(files["bin/nearfar"].content, nearfar) || files["bin/nearfar"].header.Mode != 0o755 || files["work/"].header.Mode != 0o1777 {
+		t.Errorf("its other layer has %q", names)
+	}
+	for _, wrong := range []host.System{{OS: "windows", Arch: "amd64"}, {OS: "linux", Arch: "riscv64"}} {
+		o.Programs = []Program{{wrong, nearfar}}
+		if _, err := Make(o); err == nil || !strings.Contains(err.Error(), wrong.Arch) {
+			t.Errorf("an image of nearfar for %v: %v", wrong, err)
 		}
 	}
 }

@@ -105,3 +105,20 @@ func linuxLayers(agent []byte) ([]*layer, error) {
 	})
 	return []*layer{l}, err
 }
+
+// Folders of the image of nearfar: where nearfar is, and where it runs and writes its runs. It is not in the root,
+// because pods of a run have a volume at /nearfar.
+const (
+	programFolder = "bin"
+	workFolder    = "work"
+)
+
+// withNearfar adds a layer with nearfar and its folder.
+func withNearfar(layers []*layer, nearfar []byte) ([]*layer, error) {
+	l, err := newLayer("nearfar", []file{
+		{name: programFolder + "/", mode: 0o755},
+		{name: programFolder + "/" + Nearfar, mode: 0o755, content: nearfar},
+		{name: workFolder + "/", mode: 0o1777},
+	})
+	return append(layers, l), err
+}

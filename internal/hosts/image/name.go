@@ -24,9 +24,10 @@ func ParseName(text string, insecure bool) (name.Tag, error) {
 }
 
 // DefaultName is the name under which an archive's image is loaded if the user gives none. By convention, images that
-// were loaded and are in no registry belong to the registry localhost. A "+" is not allowed in tags.
-func DefaultName(version string) string {
-	return "localhost/nearfar-agent:" + strings.ReplaceAll(version, "+", "-")
+// were loaded and are in no registry belong to the registry localhost. A "+" is not allowed in tags. title is Agent or
+// Nearfar.
+func DefaultName(title, version string) string {
+	return "localhost/" + title + ":" + strings.ReplaceAll(version, "+", "-")
 }
 
 // FullName is the name of an image as container runtimes write it.

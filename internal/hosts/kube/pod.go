@@ -24,8 +24,9 @@ const (
 	// Folder is the mount point of the pod's volume, on which the agent and its files are.
 	Folder        = "/nearfar"
 	windowsFolder = `C:\nearfar`
-	// program is the agent on that volume.
-	program = Folder + "/nearfar-agent"
+	// program is the agent on that volume, imageProgram in the images that nearfar writes for Linux.
+	program      = Folder + "/nearfar-agent"
+	imageProgram = "/nearfar-agent"
 )
 
 // Labels of nodes.
@@ -257,13 +258,13 @@ func (s *Set) contain(spec *corev1.PodSpec, d *experiment.Pod, resources corev1.
 		if d.Image == "" {
 			main.Image = d.AgentImage
 		}
-		main.Args = []string{"pod", "--install", folder}
+		main.Command, main.Args = imageCommand(d), []string{"pod", "--install", folder}
 	case d.AgentImage == "":
 		main.Command = []string{"sh", "-c", waitScript}
 	default:
 		spec.InitContainers = []corev1.Container{{
-			Name: initName, Image: d.AgentImage, Args: []string{"install", folder}, Resources: resources,
-			VolumeMounts: mounts, ImagePullPolicy: corev1.PullIfNotPresent,
+			Name: initName, Image: d.AgentImage, Command: imageCommand(d), Args: []string{"install", folder},
+			Resources: resources, VolumeMounts: mounts, ImagePullPolicy: corev1.PullIfNotPresent,
 		}}
 		main.Command = []string{program, "pod"}
 		if IsWindows(d) {
@@ -271,6 +272,15 @@ func (s *Set) contain(spec *corev1.PodSpec, d *experiment.Pod, resources corev1.
 		}
 	}
 	spec.Containers = []corev1.Container{main}
+}
+
+// imageCommand is the agent in an agentImage. The image of nearfar has it too, and another entrypoint. On Windows it is
+// nil, because the path depends on the version of containerd: the agent is the entrypoint there.
+func imageCommand(d *experiment.Pod) []string {
+	if IsWindows(d) {
+		return nil
+	}
+	return []string{imageProgram}
 }
 
 // system is the operating system of a pod.
