@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -11,7 +12,7 @@ import (
 )
 
 // export writes runs in a format for other programs, all into one file or to standard output.
-func (a *app) export(paths []string, o reportOptions) error {
+func (a *app) export(ctx context.Context, paths []string, o reportOptions) error {
 	if o.file == "" && export.IsBinary(o.format) && isTerminal(a.stdout) {
 		return usagef("-f %s is not for a terminal: name a file with -o, or use a pipe", o.format)
 	}
@@ -26,6 +27,9 @@ func (a *app) export(paths []string, o reportOptions) error {
 	write, err := exporter(runs, o.format)
 	if err != nil {
 		return err
+	}
+	if o.push != "" {
+		return a.pushMetrics(ctx, o.push, write)
 	}
 	return a.writeWhole(o.file, write)
 }
@@ -52,6 +56,9 @@ func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) 
 		answered = append(answered, export.Answered{
 			Run: name, Experiment: m.Experiment.Name, Started: m.Started, Answer: ans,
 		})
+	}
+	if format == export.PrometheusText {
+		return func(w io.Writer) error { return export.Prometheus(w, answered) }, nil
 	}
 	return func(w io.Writer) error { return export.OpenMetrics(w, answered) }, nil
 }

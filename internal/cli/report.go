@@ -23,6 +23,8 @@ type reportOptions struct {
 	// resolve is the text of --resolve. aim is its value.
 	resolve string
 	aim     *figures.Aim
+	// push is the address of a Pushgateway and its group; only report has it.
+	push string
 }
 
 // flags adds the flags. page is chartsPage or sidesPage.
@@ -84,9 +86,13 @@ Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory
   nearfar report -f html -o answer.html runs/20261121T192200Z-overlay
   nearfar report -f csv runs/20261121T192200Z-overlay
   nearfar report --resolve 5% runs/20261121T192200Z-overlay
-  nearfar report -f parquet -o trials.parquet runs/*`,
-		RunE: func(_ *cobra.Command, args []string) (err error) {
+  nearfar report -f parquet -o trials.parquet runs/*
+  nearfar report -f prometheus --push http://pushgateway:9091/metrics/job/nearfar`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			debug.SetGCPercent(reportGC)
+			if err := checkPush(o); err != nil {
+				return err
+			}
 			if len(args) == 0 {
 				if args, err = a.newest(1, "a run"); err != nil {
 					return err
@@ -96,7 +102,7 @@ Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory
 				if err := checkOutput("-o", &o.file); err != nil {
 					return err
 				}
-				return a.export(args, o)
+				return a.export(cmd.Context(), args, o)
 			}
 			if err := errors.Join(o.check(), o.readAim()); err != nil {
 				return err
@@ -121,6 +127,8 @@ Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory
 	}
 	o.flags(cmd.Flags(), chartsPage)
 	o.resolveFlag(cmd.Flags())
+	cmd.Flags().StringVar(&o.push, "push", "", "with -f prometheus: send the figures to this `ADDRESS`, a Pushgateway's "+
+		"with the group that they replace")
 	cmd.Flags().Lookup("format").Usage += "; for other programs: " + strings.Join(export.Formats(), ", ")
 	return cmd
 }

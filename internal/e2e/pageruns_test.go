@@ -164,9 +164,13 @@ func runExport(r *pageRun) {
 		return rows
 	}
 	r.all()
-	text := r.saved("nearfar.prom")
+	text := r.saved("openmetrics.txt")
 	if !strings.HasSuffix(text, "# EOF\n") || !strings.Contains(text, "nearfar_rtt_seconds{") {
 		r.t.Errorf("no OpenMetrics:\n%s", text)
+	}
+	text = r.saved("nearfar.prom")
+	if strings.Contains(text, "# EOF") || !strings.Contains(text, "nearfar_rtt_seconds{") {
+		r.t.Errorf("no text for Prometheus:\n%s", text)
 	}
 }
 

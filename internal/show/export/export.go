@@ -1,4 +1,5 @@
-// Package export writes runs for other programs: parquet files for DuckDB, pandas and ClickHouse, and OpenMetrics text.
+// Package export writes runs for other programs: parquet files for DuckDB, pandas and ClickHouse, and text for
+// Prometheus.
 //
 // docs/export.md explains the columns, names and units. They are stable: their meaning never changes, and new ones may
 // be added.
@@ -17,10 +18,13 @@ const (
 	ParquetTrials     = "parquet"
 	ParquetHistograms = "parquet-histograms"
 	OpenMetricsText   = "openmetrics"
+	PrometheusText    = "prometheus"
 )
 
 // Formats lists the formats.
-func Formats() []string { return []string{ParquetTrials, ParquetHistograms, OpenMetricsText} }
+func Formats() []string {
+	return []string{ParquetTrials, ParquetHistograms, OpenMetricsText, PrometheusText}
+}
 
 // IsBinary says whether a format must not be printed on a terminal.
 func IsBinary(format string) bool { return format == ParquetTrials || format == ParquetHistograms }

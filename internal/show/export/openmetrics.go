@@ -28,6 +28,19 @@ type Answered struct {
 //
 // Two runs with the same name are an error, because a reader could not distinguish their samples.
 func OpenMetrics(w io.Writer, runs []Answered) error {
+	return expose(w, runs, (*exposition).text)
+}
+
+// PrometheusType is the media type of what Prometheus writes.
+const PrometheusType = "text/plain; version=0.0.4; charset=utf-8"
+
+// Prometheus writes the same samples as OpenMetrics, in the older text format of Prometheus (version 0.0.4), which
+// Pushgateways and text file collectors read: it has no units, and no type info.
+func Prometheus(w io.Writer, runs []Answered) error {
+	return expose(w, runs, (*exposition).classic)
+}
+
+func expose(w io.Writer, runs []Answered, written func(*exposition) string) error {
 	seen := map[string]bool{}
 	for _, run := range runs {
 		if seen[run.Run] {
@@ -40,7 +53,7 @@ func OpenMetrics(w io.Writer, runs []Answered) error {
 	for _, run := range runs {
 		e.run(run)
 	}
-	_, err := io.WriteString(w, e.text())
+	_, err := io.WriteString(w, written(&e))
 	return err
 }
 
@@ -95,6 +108,22 @@ func (e *exposition) text() string {
 		}
 	}
 	b.WriteString("# EOF\n")
+	return b.String()
+}
+
+// classic is the text in the older format, in which a type is that of the samples' own name.
+func (e *exposition) classic() string {
+	var b strings.Builder
+	for _, f := range e.order {
+		name, kind := f.name, f.kind
+		if kind == "info" {
+			name, kind = name+"_info", "gauge"
+		}
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, f.help, name, kind)
+		for _, sample := range f.samples {
+			b.WriteString(sample + "\n")
+		}
+	}
 	return b.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,6 +76,44 @@ func TestOpenMetricsGolden(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The older format has the same samples, and nothing that its readers do not know.
+func TestPrometheusText(t *testing.T) {
+	var out bytes.Buffer
+	if err := Prometheus(&out, []Answered{answered()}); err != nil {
+		t.Fatal(err)
+	}
+	samples := func(text string) (lines []string) {
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "#") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	if diff := cmp.Diff(samples(openMetrics(t, answered())), samples(out.String())); diff != "" {
+		t.Errorf("other samples (-OpenMetrics +Prometheus):\n%s", diff)
+	}
+	// The types of the format, in client_model's metrics.proto, without those that have several samples.
+	typed := regexp.MustCompile(`^# TYPE ([a-z0-9_]+) (gauge|counter|untyped)\n$`)
+	types := map[string]bool{}
+	for line := range strings.Lines(out.String()) {
+		name := typed.FindStringSubmatch(line)
+		switch {
+		case name != nil && types[name[1]]:
+			t.Errorf("%s has two types", name[1])
+		case name != nil:
+			types[name[1]] = true
+		case strings.HasPrefix(line, "# HELP "):
+		case strings.HasPrefix(line, "#"):
+			t.Errorf("its readers do not know %q", line)
+		default:
+			if sample, _, _ := strings.Cut(line, "{"); !types[sample] {
+				t.Errorf("%s has no type before it", sample)
+			}
+		}
 	}
 }
 
