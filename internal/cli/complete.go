@@ -126,6 +126,12 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 		words["tool"] = from(func() []string { return tool.Declared().Names() })
 		words["through"] = fixed(kubeThroughs()...)
 		words["from"] = yamlFiles()
+		for _, flag := range []string{"nearfar-image", "schedule", "results-claim", "metrics-push"} {
+			words[flag] = cobra.NoFileCompletions
+		}
+	}
+	if verb == "report" {
+		words["push"] = cobra.NoFileCompletions // in image, push has another meaning, and no files either
 	}
 	if verb == "import" {
 		words["server"] = cobra.NoFileCompletions
@@ -194,7 +200,7 @@ func verbArguments() map[string]cobra.CompletionFunc {
 		"run": file, "up": file, "down": file, "ls": cobra.NoFileCompletions,
 		"baseline": file, "bisect": file, "validate": yamlFiles(), "check": file,
 		"init":    templateArguments,
-		"kube":    cobra.NoFileCompletions,
+		"kube":    manifestArguments,
 		"report":  otherRuns,
 		"inside":  insideArguments,
 		"compare": sideArguments, "gate": sideArguments,
@@ -202,6 +208,14 @@ func verbArguments() map[string]cobra.CompletionFunc {
 		"image": cobra.NoFileCompletions, "migrate-pool": cobra.NoFileCompletions,
 		"schema": cobra.NoFileCompletions, "doctor": file, "version": cobra.NoFileCompletions,
 	}
+}
+
+// manifestArguments offers experiment files for --manifests, and nothing without it.
+func manifestArguments(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	if !cmd.Flags().Changed("manifests") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return first(yamlFiles())(cmd, args, begins)
 }
 
 func templateArguments(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {

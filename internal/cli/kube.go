@@ -33,13 +33,14 @@ type kubeOptions struct {
 	// print prints the experiment file and measures nothing. from is a configuration of k8s-netperf.
 	print bool
 	from  string
+	job   kubeJobOptions
 	run   runOptions
 }
 
 func (a *app) kubeCommand() *cobra.Command {
 	o := kubeOptions{run: runOptions{watch: &watcher{}}}
 	cmd := &cobra.Command{
-		Use:   "kube",
+		Use:   "kube [FILE]",
 		Short: "Measure between pods of a Kubernetes cluster, without an experiment file",
 		Long: `Kube writes an experiment between two pods of a cluster, shows it, and runs it as "nearfar run" does.
 With --print it only prints the experiment file: change the file, and give it to "nearfar run".
@@ -50,20 +51,32 @@ these places. Without any of these flags there is one arm: two pods on different
 
 --from reads the tests of a configuration of k8s-netperf, and says what it does not take over.
 
+--manifests runs nothing. It prints the objects with which the experiment runs inside the cluster, as a Job, or as a
+CronJob with --schedule: its account, with the rights that this experiment needs and no other, a ConfigMap with the
+experiment, and the Job. The experiment is that of the flags, or FILE. Only --manifests takes a FILE.
+
 The exit codes are those of run.`,
 		Example: `  nearfar kube --print
   nearfar kube --host-network --through pod --through ClusterIP
   nearfar kube --client-node node-1 --server-node node-2 --tool native --tool iperf3 --image registry.example/tools:v1
   nearfar kube --node-selector pool=fast --toleration dedicated=perf:NoSchedule --resources cpu=1,memory=256Mi
   nearfar kube --same-node --other-node --other-zone --duration 5s --blocks 12
-  nearfar kube --from netperf.yml --print > experiment.yaml`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  nearfar kube --from netperf.yml --print > experiment.yaml
+  nearfar kube --manifests --nearfar-image registry.example/nearfar:0.1.0 --same-node --other-node | kubectl apply -f -
+  nearfar kube --manifests --schedule "0 3 * * *" --results-claim runs experiment.yaml > nightly.yaml`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.job.check(cmd.Flags().Changed, args); err != nil {
+				return err
+			}
 			if flag := given(cmd.Flags().Changed, "tool", "duration"); flag != "" && o.from != "" {
 				return usagef("--%s: the file of --from says what is measured", flag)
 			}
 			if cmd.Flags().Changed("blocks") && (o.blocks < 1 || o.blocks > experiment.MaxBlocks) {
 				return usagef("--blocks %d: must be from 1 to %d", o.blocks, experiment.MaxBlocks)
+			}
+			if o.job.manifests {
+				return a.kubeManifests(args, o)
 			}
 			return a.kube(cmd.Context(), o)
 		},
@@ -95,6 +108,7 @@ The exit codes are those of run.`,
 	f.IntVar(&o.blocks, "blocks", 0, "how many times each workload is run in each arm (default: enough for the arms)")
 	f.BoolVar(&o.print, "print", false, "print the experiment file, and measure nothing")
 	f.StringVar(&o.from, "from", "", "a configuration `FILE` of k8s-netperf, whose tests become workloads")
+	o.job.flags(f)
 	f.StringVar(&o.run.out, "out", runsFolder, "directory in which the run directory is made")
 	f.Uint64Var(&o.run.seed, "seed", 0, "seed of the order of trials; 0 draws one")
 	f.BoolVar(&o.run.dryRun, "dry-run", false,
@@ -115,9 +129,7 @@ func (a *app) kube(ctx context.Context, o kubeOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range plan.notes {
-		fmt.Fprintf(a.stderr, "nearfar: %s\n", clean.Line(note))
-	}
+	a.notePlan(plan)
 	text := plan.write()
 	if o.print {
 		_, err := a.data().Write(text)
@@ -126,6 +138,13 @@ func (a *app) kube(ctx context.Context, o kubeOptions) error {
 	fmt.Fprintf(a.stderr, "This experiment is measured (--print prints it alone):\n\n%s\n", text)
 	o.run.text, o.run.seedGiven = text, o.run.seed != 0
 	return a.run(ctx, kubeFile, o.run)
+}
+
+// notePlan says what of a file was not taken over.
+func (a *app) notePlan(plan kubePlan) {
+	for _, note := range plan.notes {
+		fmt.Fprintf(a.stderr, "nearfar: %s\n", clean.Line(note))
+	}
 }
 
 // kubeThroughs are the values of --through.

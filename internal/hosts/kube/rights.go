@@ -88,25 +88,44 @@ const networkingGroup = "networking.k8s.io"
 // roles are the rights as objects of RBAC: a Role in the set's namespace and a ClusterRole. With a namespace that
 // nearfar makes, all are in the ClusterRole, because a Role needs its namespace first.
 func (s *Set) roles() (all []runtime.Object) {
-	var inNamespace, everywhere []Right
-	for _, r := range s.Rights() {
-		if r.Namespace == "" || s.Made {
-			everywhere = append(everywhere, r)
-		} else {
-			inNamespace = append(inNamespace, r)
+	const name = "nearfar"
+	inNamespaces, everywhere := split([]*Set{s})
+	if len(inNamespaces) > 0 {
+		all = append(all, role(metav1.ObjectMeta{Name: name, Namespace: s.Namespace}, inNamespaces[s.Namespace]))
+	}
+	return append(all, clusterRole(metav1.ObjectMeta{Name: name}, everywhere))
+}
+
+// split separates the rights in each namespace from those in the whole cluster.
+func split(sets []*Set) (inNamespaces map[string][]Right, everywhere []Right) {
+	inNamespaces = map[string][]Right{}
+	for _, s := range sets {
+		for _, r := range s.Rights() {
+			if r.Namespace == "" || s.Made {
+				everywhere = append(everywhere, r)
+			} else {
+				inNamespaces[r.Namespace] = append(inNamespaces[r.Namespace], r)
+			}
 		}
 	}
-	const version, name = "rbac.authorization.k8s.io/v1", "nearfar"
-	if len(inNamespace) > 0 {
-		all = append(all, &rbacv1.Role{
-			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "Role"},
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace}, Rules: rules(inNamespace),
-		})
+	return inNamespaces, everywhere
+}
+
+// rbacVersion is the version of the objects of RBAC.
+const rbacVersion = rbacGroup + "/v1"
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+func role(meta metav1.ObjectMeta, rights []Right) *rbacv1.Role {
+	return &rbacv1.Role{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacVersion, Kind: "Role"}, ObjectMeta: meta, Rules: rules(rights),
 	}
-	return append(all, &rbacv1.ClusterRole{
-		TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules(everywhere),
-	})
+}
+
+func clusterRole(meta metav1.ObjectMeta, rights []Right) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacVersion, Kind: "ClusterRole"}, ObjectMeta: meta, Rules: rules(rights),
+	}
 }
 
 // rules joins rights of one resource.
@@ -119,7 +138,9 @@ func rules(rights []Right) (all []rbacv1.PolicyRule) {
 			at = len(all)
 			all = append(all, rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.Resource}})
 		}
-		all[at].Verbs = append(all[at].Verbs, r.Verb)
+		if !slices.Contains(all[at].Verbs, r.Verb) {
+			all[at].Verbs = append(all[at].Verbs, r.Verb)
+		}
 	}
 	return all
 }

@@ -81,12 +81,29 @@ func PrintPods(w io.Writer, e *experiment.Experiment, kubeconfig string) error {
 	if err != nil {
 		arms = slices.DeleteFunc(slices.Clone(e.Arms), func(a experiment.Arm) bool { return a.Kubernetes == nil })
 	}
-	arms = slices.DeleteFunc(arms, func(a experiment.Arm) bool { return e.HostsOf(a.Name) != a.Name })
-	sets, err := kube.Plan(newRun(e), arms)
+	sets, err := kube.Plan(newRun(e), withOwnPods(e, arms))
 	if err != nil {
 		return err
 	}
 	return kube.Print(w, sets)
+}
+
+// withOwnPods leaves out arms that use the pods of another one.
+func withOwnPods(e *experiment.Experiment, arms []experiment.Arm) []experiment.Arm {
+	return slices.DeleteFunc(arms, func(a experiment.Arm) bool { return e.HostsOf(a.Name) != a.Name })
+}
+
+// Job is an experiment that a nearfar inside a cluster runs.
+type Job = kube.Job
+
+// PrintJob writes the objects of a Job as YAML, with the rights that its experiment needs. All arms of the experiment
+// are between pods of the cluster that it runs in.
+func PrintJob(w io.Writer, e *experiment.Experiment, j Job) error {
+	sets, err := kube.Plan(newRun(e), withOwnPods(e, slices.Clone(e.Arms)))
+	if err != nil {
+		return err
+	}
+	return j.Print(w, sets)
 }
 
 // resolved are the arms with pods, with the names of their contexts.
