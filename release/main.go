@@ -1,6 +1,7 @@
-// Command release makes what people install, from programs that are built: archives, packages for Linux, bills of
-// materials, manifests for package managers, release notes, sums, and a statement of where all of it comes from. The
-// same programs, texts and commit give the same bytes. scripts/release.sh runs it; docs/release.md has the result.
+// Command release makes what people install, from programs that are built: archives, container images, a chart for
+// Helm, packages for Linux, bills of materials, manifests for package managers, release notes, sums, and a statement of
+// where all of it comes from. The same programs, texts and commit give the same bytes. scripts/release.sh runs it;
+// docs/release.md has the result.
 //
 //	release make [flags]     makes the folder of a release
 //	release check [flags]    checks the folder of a release against its statement
@@ -148,8 +149,8 @@ func (r *release) make(stdout io.Writer) error {
 	defer func() { _ = os.RemoveAll(made) }() // after a success, it has another name
 	r.out = made
 	for _, step := range []func() error{
-		r.checkVersion, r.makeArchives, r.copyAgents, r.makePackages, r.makeMaterials, r.makeInstaller, r.makeManifests,
-		r.makeNotes, r.makeSums, r.makeStatement,
+		r.checkVersion, r.makeArchives, r.copyAgents, r.makeImages, r.makeChart, r.makePackages, r.makeMaterials,
+		r.makeInstaller, r.makeManifests, r.makeNotes, r.makeSums, r.makeStatement,
 	} {
 		if err := step(); err != nil {
 			return err

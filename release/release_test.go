@@ -51,8 +51,9 @@ func newRelease(t *testing.T, version string) *release {
 		save(t, filepath.Join(r.programs, system.program("nearfar-"+system.String())),
 			[]byte(standIn(version)+"# for "+system.String()+"\n"), 0o755)
 	}
-	save(t, filepath.Join(r.programs, "nearfar-agent-linux-arm64"), []byte("an agent"), 0o755)
-	save(t, filepath.Join(r.programs, "nearfar-agent-windows-amd64.exe"), []byte("another agent"), 0o755)
+	for _, agent := range []string{"linux-amd64", "linux-arm64", "windows-amd64.exe"} {
+		save(t, filepath.Join(r.programs, "nearfar-agent-"+agent), []byte("the agent of "+agent), 0o755)
+	}
 	for _, text := range []string{
 		"completions/_nearfar", "completions/nearfar.bash", "completions/nearfar.fish", "completions/nearfar.ps1",
 		"man/nearfar.1", "man/nearfar-run.1",
@@ -90,8 +91,10 @@ func TestReleaseIsReproducible(t *testing.T) {
 		t.Errorf("the second differs: %q and %q", slices.Collect(maps.Keys(one)), slices.Collect(maps.Keys(two)))
 	}
 	want := []string{
-		"./", "SHA256SUMS", "install.sh", "nearfar-1.2.3-darwin-amd64.tar.gz", "nearfar-1.2.3-darwin-arm64.tar.gz",
-		"nearfar-1.2.3-linux-amd64.tar.gz", "nearfar-1.2.3-linux-arm64.tar.gz", "nearfar-1.2.3-windows-amd64.zip",
+		"./", "SHA256SUMS", "install.sh", "nearfar-1.2.3-chart.tgz", "nearfar-1.2.3-darwin-amd64.tar.gz",
+		"nearfar-1.2.3-darwin-arm64.tar.gz",
+		"nearfar-1.2.3-image.tar", "nearfar-1.2.3-linux-amd64.tar.gz", "nearfar-1.2.3-linux-arm64.tar.gz",
+		"nearfar-1.2.3-windows-amd64.zip", "nearfar-agent-1.2.3-image.tar", "nearfar-agent-1.2.3-linux-amd64",
 		"nearfar-agent-1.2.3-linux-arm64", "nearfar-agent-1.2.3-windows-amd64.exe", "nearfar.json", "nearfar.rb",
 		"nearfar.yaml", "provenance.intoto.json", "release-notes.md",
 	}

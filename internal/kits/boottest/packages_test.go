@@ -129,6 +129,7 @@ func builtPrograms(t *testing.T, version string) string {
 	agent := filepath.Join(programs, "agent")
 	for _, name := range []string{
 		"nearfar-linux-arm64", "nearfar-darwin-amd64", "nearfar-darwin-arm64", "nearfar-windows-amd64.exe",
+		"nearfar-agent-linux-amd64", "nearfar-agent-linux-arm64", "nearfar-agent-windows-amd64.exe",
 	} {
 		if err := os.Link(agent, filepath.Join(programs, name)); err != nil {
 			t.Fatal(err)
@@ -183,8 +184,9 @@ func listed(text string) []string {
 		lines[i] = strings.TrimSpace(line)
 	}
 	return slices.DeleteFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "/var/lib/dpkg/") || strings.HasPrefix(line, "/var/lib/apt/") ||
-			strings.HasPrefix(line, "/var/log/") || strings.HasPrefix(line, "/var/cache/") || line == "/root/.typed"
+		of := func(folder string) bool { return strings.HasPrefix(line, folder) }
+		return of("/var/lib/dpkg/") || of("/var/lib/apt/") || of("/var/log/") ||
+			of("/var/cache/") || line == "/root/.typed"
 	})
 }
 
