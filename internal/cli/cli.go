@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,8 @@ type app struct {
 	stdin, plain   io.Reader
 	stdout, stderr io.Writer
 	done           <-chan struct{} // closed by an interrupt
+	// plugin says that the program was called as a plugin of kubectl.
+	plugin bool
 	// last is what a run says after a second Ctrl-C.
 	last *lastWords
 }
@@ -110,6 +113,7 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		stdin: &interruptible{ctx: ctx, r: stdin}, plain: stdin, stdout: stdout, stderr: stderr, done: ctx.Done(),
 		last: last,
 	}
+	a.plugin, args = asPlugin(os.Args[0], args)
 	root := a.rootCommand()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetArgs(args)
@@ -121,7 +125,7 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(a.stderr, "nearfar: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintln(a.stderr, "nearfar:", err)
+	fmt.Fprintln(a.stderr, "nearfar:", a.typed(err.Error()))
 	switch {
 	case errors.As(err, new(*usageError)), errors.As(err, new(*hostverbs.UsageError)):
 		return exitUsage
@@ -195,6 +199,9 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	// With these, this program is the agent of this machine itself.
 	root.AddCommand(onHosts.AgentServe(local.Verb), onHosts.AgentWork())
 	a.complete(root)
-	helpFor(root, a.stdout)
+	if a.plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: asTyped}
+	}
+	helpFor(root, a.stdout, a.typed)
 	return root
 }

@@ -37,8 +37,9 @@ func verbGroups() []verbGroup {
 	}
 }
 
-// helpFor gives all verbs of a command one form of help, which fits the terminal.
-func helpFor(root *cobra.Command, stdout io.Writer) {
+// helpFor gives all verbs of a command one form of help, which fits the terminal. typed writes commands as the user
+// types them.
+func helpFor(root *cobra.Command, stdout io.Writer, typed func(string) string) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, g := range verbGroups() {
@@ -54,17 +55,17 @@ func helpFor(root *cobra.Command, stdout io.Writer) {
 		width = max(w, helpLeast)
 	}
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		_, err := io.WriteString(cmd.OutOrStderr(), usageText(cmd, width))
+		_, err := io.WriteString(cmd.OutOrStderr(), usageText(cmd, width, typed))
 		return err
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		about := cmp.Or(cmd.Long, cmd.Short)
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", reflow(about, width), usageText(cmd, width))
+		about := typed(cmp.Or(cmd.Long, cmd.Short))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", reflow(about, width), usageText(cmd, width, typed))
 	})
 }
 
 // usageText is the usage of a command: its arguments, examples, verbs and flags.
-func usageText(cmd *cobra.Command, width int) string {
+func usageText(cmd *cobra.Command, width int, typed func(string) string) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if cmd.Runnable() {
@@ -74,7 +75,7 @@ func usageText(cmd *cobra.Command, width int) string {
 		b.WriteString("  " + cmd.CommandPath() + " [command]\n")
 	}
 	if cmd.HasExample() {
-		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+		b.WriteString("\nExamples:\n" + typed(cmd.Example) + "\n")
 	}
 	groups := cmd.Groups()
 	if len(groups) == 0 && cmd.HasAvailableSubCommands() {

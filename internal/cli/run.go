@@ -524,7 +524,7 @@ func (a *app) abandonRun(r *execution.Run, o runOptions) {
 }
 
 func (a *app) sayResume(r *execution.Run) {
-	fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(r.Path()))
+	fmt.Fprintf(a.stderr, "nearfar: continue with: %s %s\n", a.typed("nearfar run --resume"), clean.Line(r.Path()))
 }
 
 // withReportHint adds to an error of the answer where the trials are.

@@ -20,12 +20,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == local.Verb || os.Args[1] == hostverbs.WorkVerb) {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	nearfar := func() {
+		code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		notePeak()
+		os.Exit(code)
+	}
 	testscript.Main(tests{m}, map[string]func(){
-		"nearfar": func() {
-			code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-			notePeak()
-			os.Exit(code)
-		},
+		"nearfar": nearfar, pluginName: nearfar, completionName: nearfar,
 	})
 }
 

@@ -110,7 +110,10 @@ func verbAfter(cmd *cobra.Command, args []string) string {
 	if !cmd.HasAvailableSubCommands() {
 		return ""
 	}
-	path := strings.Fields(cmd.CommandPath())[1:]
+	var path []string
+	for c := cmd; c.HasParent(); c = c.Parent() {
+		path = slices.Insert(path, 0, c.Name())
+	}
 	for _, arg := range args {
 		switch {
 		case strings.HasPrefix(arg, "-"):
