@@ -14,7 +14,35 @@ import (
 // and the objects that the page shows.
 func (r *kubeRig) inside() {
 	t := r.t
-	const page, section = "docs/kubernetes.md", "kubectl create "
+	out := r.typed("kubectl create ")
+	for _, part := range []string{"other-node", "same-node", "rr"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the report does not name %s", part)
+		}
+	}
+	r.cameOut()
+	left, err := r.Try("-n", "perf", "get", "pods,services,networkpolicies,serviceaccounts", "-o", "name", "-l",
+		"app.kubernetes.io/managed-by=nearfar")
+	if err != nil || strings.TrimSpace(left) != "" {
+		t.Errorf("left: %s %v", left, err)
+	}
+}
+
+// cameOut checks that one run directory was copied out of the cluster.
+func (r *kubeRig) cameOut() {
+	r.t.Helper()
+	runs, err := filepath.Glob(filepath.Join(r.dir, "runs", "*", "trials.jsonl"))
+	if err != nil || len(runs) != 1 {
+		r.t.Errorf("the run directory did not come out: %v %v", runs, err)
+	}
+}
+
+// typed runs the commands of docs/kubernetes.md that begin with a text, as they stand, with the files that the page
+// shows. It gives what they print.
+func (r *kubeRig) typed(begins string) string {
+	t := r.t
+	t.Helper()
+	const page = "docs/kubernetes.md"
 	var commands string
 	for _, b := range blocksOf(t, page) {
 		switch {
@@ -22,12 +50,12 @@ func (r *kubeRig) inside() {
 			if err := os.WriteFile(filepath.Join(r.dir, b.file), []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		case strings.HasPrefix(b.text, section):
+		case b.language == "sh" && strings.HasPrefix(b.text, begins):
 			commands = b.text
 		}
 	}
 	if commands == "" {
-		t.Fatalf("%s has no commands that begin with %q", page, section)
+		t.Fatalf("%s has no commands that begin with %q", page, begins)
 	}
 	copied, err := os.ReadFile(program)
 	if err == nil {
@@ -46,18 +74,5 @@ func (r *kubeRig) inside() {
 	if err != nil {
 		t.Fatalf("the commands of %s: %v", page, err)
 	}
-	for _, part := range []string{"other-node", "same-node", "rr"} {
-		if !strings.Contains(string(out), part) {
-			t.Errorf("the report does not name %s", part)
-		}
-	}
-	runs, err := filepath.Glob(filepath.Join(r.dir, "runs", "*", "trials.jsonl"))
-	if err != nil || len(runs) != 1 {
-		t.Errorf("the run directory did not come out: %v %v", runs, err)
-	}
-	left, err := r.Try("-n", "perf", "get", "pods,services,networkpolicies,serviceaccounts", "-o", "name", "-l",
-		"app.kubernetes.io/managed-by=nearfar")
-	if err != nil || strings.TrimSpace(left) != "" {
-		t.Errorf("left: %s %v", left, err)
-	}
+	return string(out)
 }

@@ -35,12 +35,14 @@ func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	r := newKubeRig(t, kubetest.Options{})
 	r.loadAgentImage()
+	r.loadJobImage()
 	tests := map[string]func(*testing.T){}
 	for name, test := range map[string]func(r *kubeRig){
 		"paths": (*kubeRig).paths, "images": (*kubeRig).images, "mixed": (*kubeRig).mixed,
 		"two runs": (*kubeRig).twoRuns, "load balancer": (*kubeRig).loadBalancer, "proxy": (*kubeRig).proxy,
 		"encapsulation": (*kubeRig).encapsulation, "policies": (*kubeRig).policies, "inside": (*kubeRig).inside,
-		"no rights": (*kubeRig).withoutRights,
+		"no rights": (*kubeRig).withoutRights, "jobs": (*kubeRig).jobs,
+		"plugin": (*kubeRig).plugin,
 	} {
 		tests[name] = func(t *testing.T) { test(r.in(t)) }
 	}

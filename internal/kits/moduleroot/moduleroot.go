@@ -1,4 +1,4 @@
-// Package moduleroot finds the project's own folder, and what its scripts have built for tests.
+// Package moduleroot finds the project's own folder, what its scripts have built for tests, and programs that judge.
 package moduleroot
 
 import (
@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"testing"
 )
 
 // Find finds the folder with go.mod, upwards from the working directory, which is a test's own folder. Paths in a
@@ -51,4 +54,23 @@ func Built(name string, files ...string) (string, error) {
 	folder := filepath.Join(cache, "nearfar-test", fmt.Sprintf("%s-%x", name, sum.Sum(nil)[:8]))
 	_, err = os.Stat(folder)
 	return folder, err
+}
+
+// Judge is the path of a program that judges what a release has, in the version that release/judges/go.mod pins. Go
+// builds it: the first time takes minutes.
+func Judge(t testing.TB, name string) string {
+	t.Helper()
+	root, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := exec.CommandContext(t.Context(), "go", "-C", filepath.Join(root, "release", "judges"), "tool", "-n", name)
+	find.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
+	var said strings.Builder
+	find.Stderr = &said
+	out, err := find.Output()
+	if err != nil {
+		t.Fatalf("go tool -n %s: %v\n%s", name, err, said.String())
+	}
+	return strings.TrimSpace(string(out))
 }
