@@ -65,7 +65,7 @@ func (p *Policy) Limit(c *host.Cmd) error {
 
 // serving are the verbs of nearfar behind which something may listen. They take --within.
 func serving() [][]string {
-	return [][]string{{confine.Verb}, {"engine", "serve"}, {"reach", "serve"}}
+	return [][]string{{confine.Verb}, {"engine", "serve"}, {"engine", "web"}, {"reach", "serve"}}
 }
 
 // Check returns an error that says why a command is refused, or nil.

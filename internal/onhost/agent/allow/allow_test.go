@@ -35,6 +35,12 @@ func TestAllowed(t *testing.T) {
 		"nearfar confine --ports 7777,7778 -- ntttcp -r -m 8,*,0.0.0.0 -p 7777 -t 2 -W 1 -C 1 -N -b 65536",
 		"nearfar confine --congestion bbr -- ntttcp -s -m 8,*,10.0.0.2 -p 7777 -t 2 -C 1 -N",
 		"ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2",
+		"nearfar engine web --listen 10.0.0.2:7777 --response 1024B",
+		"fortio version", "wrk -v",
+		"nearfar confine --ports 7777 -- fortio server -http-port 10.0.0.2:7777 -grpc-port disabled -tcp-port disabled " +
+			"-udp-port disabled -redirect-port disabled -ui-path= -echo-debug-path= -loglevel Error",
+		"nearfar confine -- fortio load -json - -t 2s -c 4 -qps 0 -keepalive=false http://[fd00::2]:7777/?size=1024",
+		"nearfar confine -- wrk -t 1 -c 4 -d 2 --latency http://10.0.0.2:7777/",
 	} {
 		if err := linux.Check(command(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -55,6 +61,19 @@ func hostile() []string {
 		"", " ", "sh -c id", "/bin/sh", "./sockperf server -i 10.0.0.2 -p 7777", "../nearfar version",
 		"/usr/bin/iperf3 -s -1 -B 10.0.0.2 -p 5201", "cmd.exe /c dir", "powershell -c ls", "sockperf.exe server",
 		"env sockperf server -i 10.0.0.2 -p 7777", "sudo sockperf server -i 10.0.0.2 -p 7777", "bash", "python3 -c 1",
+		// clients of HTTP: other services, other files, programs, pages for people
+		"nearfar confine -- fortio load -json /etc/x -t 2s -c 4 -qps 0 http://10.0.0.2:7777/?size=1",
+		"nearfar confine -- fortio load -json - -t 2s -c 4 -qps 0 http://169.254.169.254/latest/meta-data",
+		"nearfar confine -- fortio load -json - -t 2s -c 4 -qps 0 http://10.0.0.2:7777/latest/?size=1",
+		"nearfar confine -- fortio load -json - -t 2s -c 4 -qps 0 http://name:7777/?size=1",
+		"nearfar confine -- fortio curl http://10.0.0.2:7777/?size=1",
+		"nearfar confine --ports 7777 -- fortio server -http-port 10.0.0.2:7777",
+		"nearfar confine --ports 7777 -- fortio server -http-port 10.0.0.2:7777 -grpc-port disabled -tcp-port disabled " +
+			"-udp-port disabled -redirect-port disabled -ui-path=/ -echo-debug-path=",
+		"nearfar confine -- wrk -t 1 -c 4 -d 2 -s /tmp/x.lua http://10.0.0.2:7777/",
+		"nearfar confine -- wrk -t 1 -c 4 -d 2 http://10.0.0.2:7777/admin",
+		"nearfar confine -- wrk -t 1 -c 4 -d 2 https://10.0.0.2:7777/",
+		"nearfar engine web --listen 10.0.0.2:7777",
 		// nearfar itself
 		"nearfar", "nearfar run x.yaml", "nearfar serve", "nearfar import -", "nearfar agent --listen 0.0.0.0:1",
 		"nearfar report /etc", "nearfar engine", "nearfar engine samples /etc/passwd", "nearfar engine serve",

@@ -24,6 +24,8 @@ func programs(system string) map[string][]form {
 		"ping":      pingForms(),
 		"qperf":     qperfForms(),
 		"latte":     latteForms(),
+		"fortio":    fortioForms(),
+		"wrk":       wrkForms(),
 		"ntttcp":    ntttcpForms(system == "windows"),
 	}
 	if system == "windows" {
@@ -80,6 +82,10 @@ func engineForms() []form {
 	}
 	// A URL would make this host ask whatever service it reaches, so that --to is not here.
 	return append(forms, form{
+		words:    []string{"engine", "web"},
+		options:  map[string]check{"--listen": withPort(bindAddress), "--response": size},
+		required: []string{"--listen", "--response"},
+	}, form{
 		words: []string{"engine", "http"},
 		options: map[string]check{
 			"-f": oneOf("json"), "--secret-stdin": nil, "--duration": duration(), "--warmup": duration(),
@@ -216,6 +222,50 @@ func latteForms() []form {
 	return []form{
 		{options: options(peer), required: []string{"-c", "-a", "-m"}, needs: asClient},
 		{options: options(bindAddress), required: []string{"-a", "-m"}, needs: asServer},
+	}
+}
+
+// fortioForms leave fortio's server nothing but its echo: its pages let whoever reaches them send requests from its
+// host, and its debugging page shows its environment. The client prints its results, and stores none.
+func fortioForms() []form {
+	no := oneOf("disabled")
+	return []form{
+		{words: []string{"version"}},
+		{
+			words: []string{"server"}, needs: asServer,
+			options: map[string]check{
+				"-http-port": withPort(bindAddress), "-grpc-port": no, "-tcp-port": no, "-udp-port": no,
+				"-redirect-port": no, "-ui-path=": oneOf(""), "-echo-debug-path=": oneOf(""), "-loglevel": oneOf("Error"),
+			},
+			required: []string{"-http-port", "-grpc-port", "-tcp-port", "-udp-port", "-redirect-port", "-ui-path=",
+				"-echo-debug-path="},
+		},
+		{
+			words: []string{"load"}, needs: asClient,
+			options: map[string]check{
+				"-json": oneOf("-"), "-quiet": nil, "-loglevel": oneOf("Error"), "-r": fraction(1e-9, 1),
+				"-p": list(",", 10, fraction(0, 100)), "-t": duration(), "-c": number(1, maxStreams),
+				"-qps": fraction(0, maxRate), "-uniform": nil, "-payload-size": number(1, maxMessage),
+				"-keepalive=": oneOf("false"),
+			},
+			required: []string{"-json", "-t", "-c", "-qps"},
+			operands: []check{atServer(`/\?size=[0-9]{1,9}`)},
+		},
+	}
+}
+
+// wrkForms have wrk without its scripts, which are programs.
+func wrkForms() []form {
+	return []form{
+		{options: map[string]check{"-v": nil}, required: []string{"-v"}},
+		{
+			options: map[string]check{
+				"-t": number(1, 128), "-c": number(1, maxStreams), "-d": seconds(), "--latency": nil,
+				"--timeout": seconds(), "-H": oneOf("Connection: close"),
+			},
+			required: []string{"-t", "-c", "-d"}, needs: asClient,
+			operands: []check{atServer("/")},
+		},
 	}
 }
 

@@ -165,6 +165,20 @@ func withPort(address check) check {
 	}
 }
 
+// atServer accepts the URL of a server of a trial: http, an address with which the policy allows traffic, and a path that
+// matches as a whole. Any other URL would make this host ask whatever service it reaches.
+func atServer(path string) check {
+	rest := regexp.MustCompile(`^` + path + `$`)
+	return func(p *Policy, s string) error {
+		at, found := strings.CutPrefix(s, "http://")
+		end := strings.IndexByte(at, '/')
+		if !found || end < 0 || len(s) > maxArgv || !rest.MatchString(at[end:]) {
+			return fmt.Errorf("%.100q: want the URL of a server that nearfar started", s)
+		}
+		return withPort(peer)(p, at[:end])
+	}
+}
+
 // plainWord accepts a name of at most most characters that no program can take for an option or a path.
 func plainWord(most int) check {
 	return pattern(fmt.Sprintf(`[A-Za-z0-9][A-Za-z0-9_.+-]{0,%d}`, most-1), "a name")

@@ -47,12 +47,15 @@ type ServeOptions struct {
 }
 
 // serves says whether an address is served.
-func (o ServeOptions) serves(a net.Addr) bool {
-	if len(o.Within) == 0 {
+func (o ServeOptions) serves(a net.Addr) bool { return Serves(o.Within, a) }
+
+// Serves says whether an address is one of those that are served; no networks stand for all addresses.
+func Serves(within []netip.Prefix, a net.Addr) bool {
+	if len(within) == 0 {
 		return true
 	}
 	from, err := wire.AddrPort(a)
-	return err == nil && slices.ContainsFunc(o.Within, func(p netip.Prefix) bool {
+	return err == nil && slices.ContainsFunc(within, func(p netip.Prefix) bool {
 		return p.Contains(from.Addr().WithZone(""))
 	})
 }
