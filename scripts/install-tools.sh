@@ -11,14 +11,15 @@
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
 #                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start
 #                            a Debian; Redis, nginx, ab, PostgreSQL and mosquitto, which the documentation measures;
+#                            wrk and (see fortio.sh) fortio, which nearfar runs;
 #                            and, in the cache, a Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see
 #                            opentofu.sh), the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests
 #                            start (see boot-root.sh)
 #
-# The first `test` takes 8 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes
-# and OpenTofu, and `packages` does the rest, which mostly waits for downloads and for the disk.
+# The first `test` takes 8 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes,
+# OpenTofu and fortio, and `packages` does the rest, which mostly waits for downloads and for the disk.
 #
 # No service that a package brings starts, now or with the machine: nearfar starts the servers that it measures itself.
 # The services of measuring tools are switched off also if the package was here before: netperf's, for example, runs as
@@ -30,6 +31,19 @@ set -eu
 purpose=${1:-demo}
 scripts=$(dirname "$0")
 
+as_root=
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+	as_root="sudo -n"
+fi
+
+# install_fortio builds fortio, which no distribution has, and copies it to where users without rights can run it.
+install_fortio() {
+	! command -v fortio >/dev/null 2>&1 || return 0
+	built=$("$scripts/fortio.sh")
+	$as_root install -m 755 "$built/fortio" /usr/local/bin/fortio ||
+		echo "install-tools: fortio could not be copied to /usr/local/bin: put $built on the PATH" >&2
+}
+
 case $purpose in
 test)
 	# xargs, because a command that the shell starts in the background ignores SIGINT.
@@ -40,6 +54,7 @@ builds)
 	"$scripts/kubernetes.sh" >/dev/null
 	"$scripts/opentofu.sh" >/dev/null
 	"$scripts/cdk.sh" >/dev/null
+	install_fortio
 	exit 0
 	;;
 packages) purpose=test ;;
@@ -60,7 +75,7 @@ programs() {
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
 		echo "redis-server:redis-server redis-benchmark:redis-tools /usr/sbin/nginx:nginx-light ab:apache2-utils"
-		echo "pgbench:postgresql /usr/sbin/mosquitto:mosquitto mosquitto_pub:mosquitto-clients"
+		echo "pgbench:postgresql /usr/sbin/mosquitto:mosquitto mosquitto_pub:mosquitto-clients wrk:wrk"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
@@ -69,7 +84,7 @@ programs() {
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
 		echo "redis-server:redis redis-benchmark:redis /usr/sbin/nginx:nginx ab:httpd-tools"
-		echo "postgres:postgresql-server pgbench:postgresql-contrib /usr/sbin/mosquitto:mosquitto"
+		echo "postgres:postgresql-server pgbench:postgresql-contrib /usr/sbin/mosquitto:mosquitto wrk:wrk"
 		;;
 	esac
 }
@@ -93,7 +108,7 @@ names_missing() {
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
 		others="$others curl wget dash jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
-		others="$others redis-server redis-benchmark /usr/sbin/nginx ab pgbench /usr/sbin/mosquitto mosquitto_pub"
+		others="$others redis-server redis-benchmark /usr/sbin/nginx ab pgbench /usr/sbin/mosquitto mosquitto_pub wrk"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"
@@ -167,11 +182,6 @@ finish() {
 	fi
 	exit 0
 }
-
-as_root=
-if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-	as_root="sudo -n"
-fi
 
 # Also if something cannot be installed below.
 mask_measuring

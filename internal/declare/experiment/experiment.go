@@ -118,6 +118,8 @@ const (
 	Load = "load"
 	// Messages sends small messages one way and counts what arrives.
 	Messages = "messages"
+	// Pgbench runs transactions of SQL on a PostgreSQL of the user's.
+	Pgbench = "pgbench"
 	// CommandMode runs a program of the experiment's own (Command).
 	CommandMode = "command"
 )

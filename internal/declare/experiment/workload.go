@@ -63,6 +63,8 @@ type Workload struct {
 	// workload once more. CaptureOf is the workload whose twin it is.
 	Capture   bool   `json:"capture,omitempty"`
 	CaptureOf string `json:"capture_of,omitempty"`
+	// Script is what a transaction is (pgbench).
+	Script string `json:"script,omitempty"`
 	// Command is the program of the experiment's own (command); nil for other tools.
 	Command *Command `json:"command,omitempty"`
 	Socket
@@ -257,7 +259,7 @@ func Keys() []Key {
 		commandKey(Key{Name: "server", check: checkServer}, func(c Command) any { return c.Server }),
 		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready }),
 		commandKey(Key{Name: "metrics", check: checkMetrics}, func(c Command) any { return c.Metrics }),
-		versionKey(), tlsKey(), connectKey(), concurrencyKey(), caKey(), certificateKey(), headersKey(),
+		versionKey(), tlsKey(), connectKey(), concurrencyKey(), caKey(), certificateKey(), headersKey(), scriptKey(),
 		{
 			Name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },

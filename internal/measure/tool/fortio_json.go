@@ -14,8 +14,6 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-const fortioName = "fortio"
-
 // definitionFortio is the time from the sending of a request until its whole response. fortio does not count the time
 // that a request waited for its turn.
 const definitionFortio = "http response time as printed by fortio"
@@ -23,15 +21,11 @@ const definitionFortio = "http response time as printed by fortio"
 // definitionFortioGRPC is the same for a call of gRPC.
 const definitionFortioGRPC = "grpc response time as printed by fortio"
 
-// fortioProgram declares fortio's JSON (`fortio load -json`). The format is the structs RunnerResults of its packages
+// fortioDocuments reads fortio's JSON (`fortio load -json`). The format is the structs RunnerResults of its packages
 // periodic, fhttp, fgrpc, tcprunner and udprunner, and HistogramData of stats (github.com/fortio/fortio).
-func fortioProgram() program {
-	p := readOnly(fortioName, "JSON: response times in s, with percentiles from a histogram; 1/s", "0.9 to 1.69 read")
-	p.documents = func() documentReader {
-		return &eachDocument{name: fortioName, keys: []string{`"RunType"`, `"RequestedQPS"`},
-			is: isFortio, parse: parseFortio}
-	}
-	return p
+func fortioDocuments() documentReader {
+	return &eachDocument{name: fortioName, keys: []string{`"RunType"`, `"RequestedQPS"`}, is: isFortio,
+		parse: parseFortio}
 }
 
 // fortioResult is the part of fortio's JSON that is read. Histograms of times are in seconds, durations in nanoseconds.
@@ -196,6 +190,10 @@ func fortioCodes(codes map[string]int64) string {
 	return strings.Join(list, ", ")
 }
 
+// fortioBuckets is a note on results whose options are not known.
+const fortioBuckets = "fortio interpolates percentiles within the buckets of its histogram (1 ms wide unless -r says " +
+	"otherwise)."
+
 // fortioTimes adds the figures of a histogram of times.
 func fortioTimes(m *measured, metric string, h *fortioHistogram) {
 	m.add(metric, result.Mean, h.Avg, "")
@@ -211,6 +209,6 @@ func fortioTimes(m *measured, metric string, h *fortioHistogram) {
 		m.percentile(metric, p.Percentile, p.Value, h.Count)
 	}
 	if len(h.Percentiles) > 0 {
-		m.note("fortio interpolates percentiles within the buckets of its histogram (1 ms wide unless -r says otherwise).")
+		m.note(fortioBuckets)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // which says where its format is defined.
 func importedPrograms() []program {
 	return []program{
-		fortioProgram(), wrkProgram(), k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram(),
-		flentProgram(), ctsTrafficProgram(), ncpsProgram(),
+		k8sNetperfProgram(), perftestProgram(), neperProgram(), uperfProgram(), pkbProgram(), flentProgram(),
+		ctsTrafficProgram(), ncpsProgram(),
 	}
 }
 
@@ -23,9 +23,14 @@ func readOnly(name, prints, versions string) program {
 	return program{
 		declared: experiment.Tool{Name: name, Prints: prints, Versions: versions},
 		mark:     func(string) mark { return markNone },
-		parse: func(string) (result.Measurement, error) {
-			return newMeasured(name).Measurement, errors.New(name + ": no result of it is in the output")
-		},
+		parse:    noText(name),
+	}
+}
+
+// noText is the reader of texts of a tool whose results are documents.
+func noText(name string) func(string) (result.Measurement, error) {
+	return func(string) (result.Measurement, error) {
+		return newMeasured(name).Measurement, errors.New(name + ": no result of it is in the output")
 	}
 }
 

@@ -29,7 +29,8 @@ type program struct {
 func programs() []program {
 	return append([]program{
 		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
-		latteProgram(), commandProgram(), nativeProgram(), httpProgram(),
+		latteProgram(), commandProgram(), fortioProgram(), wrkProgram(), pgbenchProgram(), nativeProgram(),
+		httpProgram(),
 	}, importedPrograms()...)
 }
 

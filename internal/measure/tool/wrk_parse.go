@@ -11,10 +11,8 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-const (
-	wrkName  = "wrk"
-	wrk2Name = "wrk2"
-)
+// wrk2Name is the tool of runs of wrk2, which nearfar only reads.
+const wrk2Name = "wrk2"
 
 const (
 	// definitionWrk is the time from the sending of a request until its whole response.
@@ -23,14 +21,8 @@ const (
 	definitionWrk2 = "http response time as printed by wrk2"
 )
 
-// wrkProgram declares wrk (github.com/wg/wrk) and wrk2 (github.com/giltene/wrk2). The format is what main and the
-// functions print_stats, print_stats_latency and print_hdr_latency of src/wrk.c print, with the units of src/units.c.
-func wrkProgram() program {
-	p := readOnly(wrkName, "response times in us to s, with percentiles (`--latency`); requests/s", "wrk 4 and wrk2 read")
-	p.mark, p.parse = wrkMark, parseWrk
-	return p
-}
-
+// The format is what main and the functions print_stats, print_stats_latency and print_hdr_latency of src/wrk.c print,
+// in wrk (github.com/wg/wrk) and wrk2 (github.com/giltene/wrk2), with the units of src/units.c.
 var (
 	wrkCommand    = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\.{0,2}/\S*)?wrk(2?)\s+(-.*|http.*)`)
 	wrkRate       = lazyregexp.New(`\s(?:-R ?|--rate[= ])([0-9.]+[kKMG]?)\b`)

@@ -97,7 +97,7 @@ func Quantities(trials []result.Trial) []Quantity {
 	if len(all) == 0 {
 		all = times(result.RTT, result.Mean)
 	}
-	// Tools that are only imported print response times with definitions of their own.
+	// Response times of other tools have definitions of their own.
 	if len(all) == 0 {
 		all = times(result.ResponseTime, result.P50, result.P99)
 	}
