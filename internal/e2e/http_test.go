@@ -57,13 +57,60 @@ schedule: {blocks: 4, seed: 1}
 	}
 }
 
+// TestClientsOfHTTPOverAWire: a wire of 5 ms each way judges fortio and wrk as it judges nearfar's own client. wrk does
+// not count the opening of a connection, fortio does.
+func TestClientsOfHTTPOverAWire(t *testing.T) {
+	const wire = 0.010
+	a := measure(t, `
+nearfar: v1
+name: clients
+arms:
+  wire: {lab: {path: [{wire: {delay: 5ms}}]}}
+workloads:
+  - {name: http, tool: http, duration: 1s, warmup: 200ms}
+  - {name: fortio, tool: fortio, duration: 1s}
+  - {name: fortio-each, tool: fortio, connect: per-request, duration: 1s}
+  - {name: fortio-offered, tool: fortio, rate: 200/s, concurrency: 8, duration: 1s, ip: 6}
+  - {name: wrk, tool: wrk, duration: 1s}
+  - {name: wrk-each, tool: wrk, connect: per-request, concurrency: 4, duration: 1s, ip: 6}
+schedule: {blocks: 3, seed: 1}
+`)
+	wantNoFailures(t, a)
+	for workload, c := range map[string]struct {
+		stat  string
+		trips float64
+	}{
+		"http": {result.Min, 1}, "fortio": {result.Min, 1}, "fortio-each": {result.Min, 2},
+		"fortio-offered": {result.Min, 1}, "wrk": {result.P50, 1}, "wrk-each": {result.P50, 1},
+	} {
+		least := smallest(t, a, "wire", workload, result.ResponseTime, c.stat)
+		t.Logf("%s: %.3f ms", workload, least*1e3)
+		if least < c.trips*wire || least > c.trips*wire*1.05+0.002 {
+			t.Errorf("%s: %v s, not %v round trips of %v s", workload, least, c.trips, wire)
+		}
+	}
+	definitions := map[string]bool{}
+	for _, trial := range trials(t, a) {
+		definitions[trial.Definition] = true
+	}
+	if len(definitions) != 3 {
+		t.Errorf("the three clients have the definitions %v", definitions)
+	}
+}
+
 // quickest is the shortest time of a metric in the trials of an arm and a workload: what the path takes at least,
 // however busy the machine is.
 func quickest(t *testing.T, a answer.Answer, arm, workload, metric string) float64 {
 	t.Helper()
+	return smallest(t, a, arm, workload, metric, result.Min)
+}
+
+// smallest is the smallest value of a statistic in the trials of an arm and a workload.
+func smallest(t *testing.T, a answer.Answer, arm, workload, metric, stat string) float64 {
+	t.Helper()
 	least := math.Inf(1)
 	for _, trial := range trials(t, a) {
-		if v, ok := trial.Value(metric, result.Min); ok && trial.Arm == arm && trial.Workload == workload {
+		if v, ok := trial.Value(metric, stat); ok && trial.Arm == arm && trial.Workload == workload {
 			least = min(least, v)
 		}
 	}

@@ -46,6 +46,8 @@ workloads:
   - {name: qperf-stream, tool: qperf, mode: stream, duration: 1s}
   - {name: qperf-stream-udp, tool: qperf, mode: stream, protocol: udp, message: 1000B, duration: 1s}
   - {name: ping, tool: ping, interval: 5ms, duration: 200ms}
+  - {name: fortio, tool: fortio, duration: 300ms}
+  - {name: wrk, tool: wrk, duration: 1s, ip: 6}
 schedule: {blocks: 1, seed: 1}
 `
 
@@ -56,8 +58,8 @@ func TestEveryToolMeasures(t *testing.T) {
 	a := measure(t, everyTool)
 	wantNoFailures(t, a)
 	all := trials(t, a)
-	if len(all) != 25 {
-		t.Errorf("%d trials, want 25", len(all))
+	if len(all) != 27 {
+		t.Errorf("%d trials, want 27", len(all))
 	}
 	for _, tr := range all {
 		if tr.Tool.Version == "" {
@@ -73,7 +75,7 @@ func TestEveryToolMeasures(t *testing.T) {
 		switch {
 		case strings.Contains(tr.Workload, "stream"), strings.Contains(tr.Workload, "iperf3"):
 			name, stat = "goodput", ""
-		case strings.Contains(tr.Workload, "native-load"):
+		case strings.Contains(tr.Workload, "native-load"), tr.Tool.Name == "fortio", tr.Tool.Name == "wrk":
 			name = "response_time"
 		case strings.Contains(tr.Workload, "messages"):
 			name, stat = "message_rate", ""
@@ -97,7 +99,7 @@ func TestMissingTool(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf"} {
+	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf", "fortio", "wrk"} {
 		if !strings.Contains(out, program+" is not installed (needed by ") {
 			t.Errorf("%s is not named in %s", program, out)
 		}

@@ -93,6 +93,7 @@ func TestEverySettableKeyHasAValue(t *testing.T) {
 		Arrivals: experiment.PoissonArrivals,
 		Batch:    1, Direction: experiment.Upload, Socket: experiment.Socket{Wait: experiment.WaitSpin,
 			NoDelay: &on}, Web: experiment.Web{Version: experiment.HTTP2, Connect: experiment.PerRequest},
+		Script:    experiment.SelectOnly,
 		Placement: experiment.Placement{Kind: experiment.PlacementFree}}
 	for _, key := range experiment.SettableKeys() {
 		if w.Value(key) == "" {

@@ -67,6 +67,17 @@ func TestPlansOverLoopback(t *testing.T) {
 			Interval: 5 * time.Millisecond, Duration: second}, "127.0.0.1", checkPing},
 		{NewPing(), experiment.Workload{Name: "ping6", Mode: "ping", Protocol: "icmp", Request: 56,
 			Interval: 10 * time.Millisecond, Duration: second / 4}, "::1", checkPing},
+		{NewFortio(), clientWorkload(func(w *experiment.Workload) { w.Name, w.Duration = "fortio", second/2 }),
+			"127.0.0.1", checkPages(definitionFortio, 1)},
+		{NewFortio(), clientWorkload(func(w *experiment.Workload) {
+			w.Name, w.Duration, w.IP, w.Request, w.Response = "fortio6", second/2, 6, 100, 100_000
+			w.Connect, w.Concurrency, w.OfferedRate = experiment.PerRequest, 4, 200
+		}), "::1", checkPages(definitionFortio, 4)},
+		{NewWrk(), clientWorkload(func(w *experiment.Workload) { w.Name = "wrk" }), "127.0.0.1",
+			checkPages(definitionWrk, 1)},
+		{NewWrk(), clientWorkload(func(w *experiment.Workload) {
+			w.Name, w.IP, w.Response, w.Connect, w.Concurrency = "wrk6", 6, 100_000, experiment.PerRequest, 4
+		}), "::1", checkPages(definitionWrk, 4)},
 	}
 	for _, test := range tests {
 		t.Run(test.w.Name, func(t *testing.T) {
@@ -327,6 +338,28 @@ func checkPing(t *testing.T, m result.Measurement) {
 	}
 }
 
+// checkPages checks response times of a client with so many requests under way. By Little's law, rate times mean is at
+// most their number; wrk adds times to its figures that no request had, which leave the median nearly as it is, and a
+// median is at most twice a mean.
+func checkPages(definition string, concurrency float64) func(t *testing.T, m result.Measurement) {
+	return func(t *testing.T, m result.Measurement) {
+		stat, most := result.Mean, concurrency
+		if definition == definitionWrk {
+			stat, most = result.P50, 2*concurrency
+		}
+		took, rate := value(t, m, result.ResponseTime, stat), value(t, m, result.TransactionRate, "")
+		if under := took * rate; took <= 0 || under > 1.1*most {
+			t.Errorf("%v requests/s of %v s (%s): %v under way, of at most %v", rate, took, stat, under, most)
+		}
+		if p50, most := value(t, m, result.ResponseTime, result.P50), value(t, m, result.ResponseTime, result.Max); p50 > most {
+			t.Errorf("p50 %v above the maximum %v", p50, most)
+		}
+		if m.ReportedAs != definition || m.Facts["errors"] != "0" || len(m.Notes) > 0 {
+			t.Errorf("reported as %s, %v, notes %q", m.ReportedAs, m.Facts, m.Notes)
+		}
+	}
+}
+
 // TestProbes asks the installed programs for their versions.
 func TestProbes(t *testing.T) {
 	for _, tool := range Foreign() {
@@ -344,7 +377,7 @@ func TestProbes(t *testing.T) {
 			continue
 		}
 		printed, err := exec.CommandContext(t.Context(), probe.Argv[0], probe.Argv[1:]...).CombinedOutput()
-		if err != nil {
+		if err != nil && tool.Name() != wrkName { // which prints its usage then
 			t.Errorf("%s: %v", tool.Name(), err)
 		}
 		if v := probe.Version(printed); v == "" || v[0] < '0' || v[0] > '9' {
@@ -369,6 +402,8 @@ func TestFailures(t *testing.T) {
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, "refused"},
 		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second},
 			"failed to connect"},
+		{NewFortio(), clientWorkload(func(*experiment.Workload) {}), "refused"},
+		{NewWrk(), clientWorkload(func(*experiment.Workload) {}), "refused"},
 	} {
 		plan, err := test.tool.Plan(test.w, withFreePorts(t, "127.0.0.1"))
 		if err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// importedSamples are outputs of tools that are only read.
+// importedSamples are outputs of tools that others ran.
 func importedSamples() []sample {
-	return slices.Concat(fortioSamples(), wrkSamples(), k8sNetperfSamples(), perftestSamples(), neperSamples(),
+	return slices.Concat(fortioSamples(), wrkSamples(), pgbenchSamples(), k8sNetperfSamples(), perftestSamples(), neperSamples(),
 		uperfSamples(), pkbSamples(), flentSamples(), ctsTrafficSamples(), ncpsSamples())
 }
 
@@ -45,11 +45,16 @@ func wantStarted(t *testing.T, run Imported, want string) {
 	}
 }
 
-// FuzzImported gives a text to every reader of a tool that is only imported.
+// newReaders are the tools that are only imported, and those that were at first.
+func newReaders() []program {
+	return append(importedPrograms(), fortioProgram(), wrkProgram(), pgbenchProgram())
+}
+
+// FuzzImported gives a text to every reader of them.
 func FuzzImported(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, p := range importedPrograms() {
+		for _, p := range newReaders() {
 			found, err := Import(data, p.declared.Name)
 			if err == nil && len(found) == 0 {
 				t.Errorf("%s: neither a run nor an error", p.declared.Name)
@@ -64,9 +69,9 @@ func FuzzImported(f *testing.F) {
 	})
 }
 
-// A tool that is only imported answers for a text that it did not print.
+// A tool that is named answers for a text that it did not print.
 func TestImportedNamed(t *testing.T) {
-	for _, p := range importedPrograms() {
+	for _, p := range newReaders() {
 		found, err := Import([]byte("nonsense"), p.declared.Name)
 		if err != nil || len(found) != 1 || found[0].Err == nil || !strings.Contains(found[0].Err.Error(), p.declared.Name) {
 			t.Errorf("%s: %v, %v", p.declared.Name, found, err)

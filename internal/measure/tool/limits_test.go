@@ -63,8 +63,11 @@ func sizeCases(c experiment.Capability) (cases []limitCase) {
 			sizes = map[int]bool{c.Response.Min - 1: false, c.Response.Min: true, 100: true, 101: false}
 		}
 		for n, good := range sizes {
-			cases = append(cases, limitCase{name: "response", good: good,
-				yaml:   map[string]string{"request": bytesText(request), "response": bytesText(n)},
+			lines := map[string]string{"response": bytesText(n)}
+			if c.Request.Max > 0 {
+				lines["request"] = bytesText(request)
+			}
+			cases = append(cases, limitCase{name: "response", good: good, yaml: lines,
 				change: func(w *experiment.Workload) { w.Request, w.Response = request, n }})
 		}
 	}

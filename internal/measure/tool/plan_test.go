@@ -187,7 +187,8 @@ func TestPlansOfEachIP(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	r := New(Foreign()...)
-	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf", "ntttcp", "latte"} {
+	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf", "ntttcp", "latte", "fortio",
+		"wrk"} {
 		if got, ok := r.Lookup(name); !ok || got.Name() != name {
 			t.Errorf("%s: %v, %v", name, got, ok)
 		}
@@ -195,7 +196,7 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.Lookup("telnet"); ok {
 		t.Error("telnet measures nothing")
 	}
-	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte command" {
+	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte command fortio wrk pgbench" {
 		t.Errorf("names %s", got)
 	}
 }
