@@ -213,6 +213,22 @@ schedule: {blocks: 12, seed: 1}
 	}
 }
 
+// A program of the experiment's own is not pinned unless the file says so, and nobody is warned of that.
+func TestProgramsAreFree(t *testing.T) {
+	e := parsed(t, `
+arms: {only: {lab: {path: [bridge]}}}
+workloads: [{name: own, tool: command, client: [x], metrics: {took: exit-time}}, {name: rr, tool: native, placement: free}]
+schedule: {blocks: 3, seed: 1}
+`)
+	if kind := e.Workloads[0].Placement.Kind; kind != "free" {
+		t.Errorf("placement %s", kind)
+	}
+	a := Make(Input{Experiment: e, Trials: measured(e, nil), State: "complete"})
+	if w := allWarned(a, "placement-free"); len(w) != 1 || w[0].Workload != "rr" {
+		t.Errorf("%+v", w)
+	}
+}
+
 // Users who wrote two workloads in order to compare them get advice how to compare them.
 func TestWorkloadsThatWereMeantAsArms(t *testing.T) {
 	e := parsed(t, `

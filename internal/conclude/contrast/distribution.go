@@ -62,11 +62,7 @@ func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 			}
 		}
 	}
-	metric = p.new.good[0].Definition
-	if metric == result.DefinitionHTTP {
-		return result.ResponseTime, true
-	}
-	return metric, metric == result.DefinitionRTT || metric == result.DefinitionResponseTime
+	return p.new.good[0].Distributed()
 }
 
 // measured holds the quantiles of a group's histograms.

@@ -38,11 +38,12 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 			continue
 		}
 		all := read.pool.Histogram()
+		metric, _ := good[0].Distributed()
 		for i := range a.Arms {
 			f := &a.Arms[i]
 			percentile, ok := percentileOf(f.Stat)
 			if f.Arm == first.Arm && f.Workload == first.Workload &&
-				f.Metric == good[0].Definition && f.Scope == "" && ok &&
+				f.Metric == metric && f.Scope == "" && ok &&
 				result.SupportsPercentile(all.Total(), percentile) {
 				f.Pooled = new(float64(all.Quantile(percentile)) * nanosecond)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,30 @@ func TestPool(t *testing.T) {
 	Pool(&a, side.Trials, open)
 	if a.Arms[1].Pooled != nil || len(a.Warnings) != 0 {
 		t.Errorf("a trial without a histogram: %+v, %+v", a.Arms, a.Warnings)
+	}
+}
+
+// TestPoolOfOwnFigures: the histogram of a program of an experiment's own is of its first time with statistics, and of no
+// other figure.
+func TestPoolOfOwnFigures(t *testing.T) {
+	file := encoded(t, 1, 100_000_000_000, 3, slices.Repeat([]int64{5_000_000}, 1000)...)
+	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }
+	own := func(name, stat, unit string) result.Metric {
+		return result.Metric{Name: name, Stat: stat, Unit: unit, BetterIf: result.BetterIfOf(result.BetterLower)}
+	}
+	trial := result.Trial{Arm: "x", Workload: "own", Definition: "as printed by bench", Histogram: "h",
+		Metrics: []result.Metric{own("total", "", result.Seconds), own("size", result.Mean, result.Bytes),
+			own("wait", result.Mean, result.Seconds), own("lag", result.Mean, result.Seconds)}}
+	var a answer.Answer
+	for _, name := range []string{"size", "wait", "lag", result.RTT} {
+		a.Arms = append(a.Arms, figures.Figure{Arm: "x", Workload: "own",
+			Quantity: figures.Quantity{Metric: name, Stat: result.P50, Unit: result.Seconds}})
+	}
+	Pool(&a, []result.Trial{trial, trial}, open)
+	for _, f := range a.Arms {
+		if pooled := f.Pooled != nil; pooled != (f.Metric == "wait") || pooled && math.Abs(*f.Pooled-5e-3) > 1e-5 {
+			t.Errorf("%s: pooled %v", f.Metric, f.Pooled)
+		}
 	}
 }
 

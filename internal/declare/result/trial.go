@@ -155,6 +155,23 @@ func (t *Trial) Record(m Measurement) {
 	t.Notes = m.Notes
 }
 
+// Distributed is the metric of the trial's histogram, if it has one: by its definition, or of a program of an
+// experiment's own the first time of which there are statistics. It is false for other definitions.
+func (t *Trial) Distributed() (metric string, ok bool) {
+	switch {
+	case TimesResponses(t.Definition):
+		return ResponseTime, true
+	case t.Definition == DefinitionRTT:
+		return RTT, true
+	}
+	for i := range t.Metrics {
+		if m := &t.Metrics[i]; m.BetterIf != BetterIfOf("") && m.Unit == Seconds && m.Stat == Mean {
+			return m.Name, true
+		}
+	}
+	return "", false
+}
+
 // Value finds the trial's metric of the given name and stat that belongs to the trial as a whole.
 func (t *Trial) Value(name, stat string) (float64, bool) { return t.ScopedValue(name, stat, "") }
 

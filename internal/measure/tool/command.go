@@ -112,7 +112,7 @@ func (*CommandTool) Parse(out Output) (result.Measurement, error) {
 	read := newFigures(out)
 	for _, metric := range c.Metrics {
 		if err := m.figure(metric, read); err != nil {
-			m.Metrics = []result.Metric{} // a part of the figures could be taken for all
+			m.Metrics, m.Histogram = []result.Metric{}, nil // a part of the figures could be taken for all
 			return m.Measurement, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 	"nearfar/internal/onhost/agent/allow"
 	"nearfar/internal/onhost/host"
 )
@@ -176,6 +177,57 @@ func TestCommandFigures(t *testing.T) {
 		got := value(c.metric, c.stdout, c.stderr)
 		if begins := strings.HasSuffix(c.want, ": ") && strings.HasPrefix(got, c.want); got != c.want && !begins {
 			t.Errorf("%s:\n%s, not\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCommandHistograms: the first figure that is a time and has observations is the trial's histogram, in nanoseconds.
+func TestCommandHistograms(t *testing.T) {
+	figure := func(name, unit string, change func(*experiment.CommandMetric)) experiment.CommandMetric {
+		m := experiment.CommandMetric{Name: name, Unit: unit, Better: "lower"}
+		change(&m)
+		return m
+	}
+	lines := func(m *experiment.CommandMetric) { m.Lines = true }
+	log := func(m *experiment.CommandMetric) { m.HDR = true }
+	single := func(m *experiment.CommandMetric) { m.Regex = `(\d+)` }
+	third := func(m *experiment.CommandMetric) { m.Lines, m.Regex = true, `(3)` }
+	three := "1\n2.5\n3\n"
+	for _, c := range []struct {
+		name, stdout string
+		metrics      []experiment.CommandMetric
+		want         []int64 // median and largest, in nanoseconds; nil for no histogram
+		of           string
+	}{
+		{"lines", three, []experiment.CommandMetric{figure("x", "ms", lines)}, []int64{2_500_000, 3_000_000}, "x"},
+		{"a log", histogramLine(t, 10, 20) + histogramLine(t, 30), []experiment.CommandMetric{figure("x", "us", log)},
+			[]int64{20_000, 30_000}, "x"},
+		{"the first of two", three, []experiment.CommandMetric{figure("z", "B", lines), figure("y", "s", single),
+			figure("x", "us", lines), figure("w", "ms", third)}, []int64{2_500, 3_000}, "x"},
+		{"sizes", three, []experiment.CommandMetric{figure("x", "kB", lines)}, nil, ""},
+		{"too long", three, []experiment.CommandMetric{figure("x", "min", lines)}, nil, "x"},
+		{"one value", three, []experiment.CommandMetric{figure("x", "ms", single)}, nil, ""},
+		{"a figure is missing", three, []experiment.CommandMetric{figure("x", "ms", lines), figure("y", "ms", log)}, nil, ""},
+	} {
+		w := ownWorkload(c.metrics...)
+		m, _ := NewCommand().Parse(Output{Workload: &w, Stdout: []byte(c.stdout), Ran: time.Second})
+		if of, _ := (&result.Trial{Definition: m.Definition, Metrics: m.Metrics}).Distributed(); of != c.of {
+			t.Errorf("%s: it would be of %q, want %q", c.name, of, c.of)
+		}
+		if len(m.Histogram) == 0 || len(c.want) == 0 {
+			if len(m.Histogram) != len(c.want) {
+				t.Errorf("%s: a histogram of %d bytes", c.name, len(m.Histogram))
+			}
+			continue
+		}
+		h, err := hdr.Decode(m.Histogram)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range h.Quantiles([]float64{50, 100}) {
+			if d := math.Abs(float64(got-c.want[i])) / float64(c.want[i]); d > 0.001 || h.Total() != 3 {
+				t.Errorf("%s: %d of %d values, want %d", c.name, got, h.Total(), c.want[i])
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -45,7 +46,7 @@ func (m *measured) figure(metric experiment.CommandMetric, read *figures) error 
 	case metric.Lines:
 		var all []float64
 		if all, err = read.observations(metric); err == nil {
-			m.observed(base, all)
+			err = m.observed(base, all)
 		}
 	default:
 		base.Value, err = read.single(metric)
@@ -151,7 +152,14 @@ func (f *figures) observations(metric experiment.CommandMetric) ([]float64, erro
 }
 
 // observed adds the statistics of observations, and how many these are.
-func (m *measured) observed(base result.Metric, all []float64) {
+func (m *measured) observed(base result.Metric, all []float64) error {
+	err := m.keepHistogram(base, func(yield func(float64, int64) bool) {
+		for _, v := range all {
+			if !yield(v, 1) {
+				return
+			}
+		}
+	})
 	slices.Sort(all)
 	count := len(all)
 	sum, squares := 0.0, 0.0
@@ -169,6 +177,7 @@ func (m *measured) observed(base result.Metric, all []float64) {
 			return all[max(0, int(math.Ceil(percentile/100*float64(count)))-1)]
 		},
 	})
+	return err
 }
 
 // summary is what is kept of observations.
@@ -177,6 +186,30 @@ type summary struct {
 	mean, stddev, least, greatest float64
 	quantile                      func(percentile float64) float64
 }
+
+// keepHistogram makes the trial's histogram of the observations of a figure: values in its base unit with their counts.
+// A trial has one, of its first figure that is a time. Times beyond what a histogram holds leave it out.
+func (m *measured) keepHistogram(base result.Metric, observations iter.Seq2[float64, int64]) error {
+	earlier := func(other result.Metric) bool { return other.Unit == result.Seconds && other.Stat == result.Mean }
+	if base.Unit != result.Seconds || slices.ContainsFunc(m.Metrics, earlier) {
+		return nil
+	}
+	counts := make([]int64, hdr.Slots)
+	for value, count := range observations {
+		nanoseconds := math.Round(value / nanosecond)
+		if nanoseconds > hdr.Highest {
+			return nil
+		}
+		counts[hdr.SlotOf(int64(nanoseconds))] += count
+	}
+	var e hdr.Encoder
+	encoded, err := e.Encode(counts)
+	m.Histogram = encoded
+	return err
+}
+
+// nanosecond is in seconds.
+const nanosecond = 1e-9
 
 // summary adds statistics, with the percentiles that the number of observations supports.
 func (m *measured) summary(base result.Metric, s summary) {
@@ -221,8 +254,16 @@ func (m *measured) histogramLog(base result.Metric, metric experiment.CommandMet
 		return errors.New("standard output has no histogram log with values")
 	}
 	_, scale := metric.Scale()
+	// The largest value of a slot, as in the percentiles.
+	err := m.keepHistogram(base, func(yield func(float64, int64) bool) {
+		for b := range all.Buckets() {
+			if !yield(float64(b.To)*scale, b.Count) {
+				return
+			}
+		}
+	})
 	m.summary(base, summarised(all, scale))
-	return nil
+	return err
 }
 
 // summarised is the summary of a histogram whose values count units of this many base units.

@@ -102,8 +102,10 @@ func (c *collector) attempts(workload, arm int) (good []*result.Trial, failed in
 
 // distributed is the metric of the trials' histograms.
 func distributed(trials []*result.Trial) string {
-	if len(trials) > 0 && result.TimesResponses(trials[0].Definition) {
-		return result.ResponseTime
+	if len(trials) > 0 {
+		if metric, ok := trials[0].Distributed(); ok {
+			return metric
+		}
 	}
 	return result.RTT
 }

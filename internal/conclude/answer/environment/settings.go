@@ -32,11 +32,13 @@ func grouped(e *experiment.Experiment, value func(arm string) string) [][]string
 	return groups
 }
 
-// Unpinned lists the arms that leave a workload's placement to the kernel; one empty name if all do.
+// Unpinned lists the arms that leave a workload's placement to the kernel; one empty name if all do. A program of the
+// experiment's own is not meant: it has as many threads as it likes, and is left to the kernel unless the file pins it.
 func Unpinned(e *experiment.Experiment, workload string) []string {
 	var arms []string
 	for _, arm := range e.Arms {
-		if w, _ := e.WorkloadIn(arm.Name, workload); w.Placement.Kind == experiment.PlacementFree {
+		w, _ := e.WorkloadIn(arm.Name, workload)
+		if w.Placement.Kind == experiment.PlacementFree && w.Mode != experiment.CommandMode {
 			arms = append(arms, arm.Name)
 		}
 	}
