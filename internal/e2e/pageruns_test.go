@@ -73,6 +73,8 @@ func pageRuns() map[string]func(*pageRun) {
 		"labs/ip-versions/README.md": runIPVersions,
 		"labs/load/README.md":        runLoad,
 		"labs/overlay/README.md":     runOverlay,
+		"labs/own-service/README.md": runOwnService,
+		"labs/tls/README.md":         runTLS,
 	}
 }
 
@@ -284,6 +286,15 @@ func runOverlay(r *pageRun) {
 		// netperf measures for a second at least. Its workload is optional, and left out here.
 		"  - {name: netperf-1k, tool: netperf, mode: rr, protocol: tcp, request: 1024B, response: 1024B, "+
 			"duration: 1s, optional: true}\n", "")
+}
+
+func runTLS(r *pageRun) { r.lab("tls", "duration: 1s, warmup: 200ms", "duration: 200ms, warmup: 70ms") }
+
+func runOwnService(r *pageRun) {
+	r.save("my-service.yaml", ofLab(r.t, "own-service", "blocks: 12", "blocks: 1", "iterations: 30", "iterations: 20",
+		"duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms"))
+	r.instead("nearfar run ", "nearfar run --force ")
+	r.all()
 }
 
 // lab runs all blocks of a lab's page with one block of its experiment, in which texts are replaced by others, in
