@@ -134,7 +134,8 @@ func TestOwnServiceThatRuns(t *testing.T) {
 			t.Errorf("%s is not compared: %+v", w, a.Comparisons)
 		}
 	}
-	if len(a.Comparisons) < 4 || len(a.Objectives) != 2 {
+	// Two objectives, each in both arms.
+	if len(a.Comparisons) < 4 || len(a.Objectives) != 4 {
 		t.Errorf("%d comparisons, objectives %+v", len(a.Comparisons), a.Objectives)
 	}
 }
