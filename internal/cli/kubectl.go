@@ -40,6 +40,6 @@ func (a *app) typed(text string) string {
 }
 
 // commands are commands in texts: nearfar and a verb.
-var commands = lazyregexp.New(`(?:kubectl )?\bnearfar ((?:agent|baseline|check|compare|completion|doctor|down|` +
-	`engine|gate|help|history|image|import|init|inside|kube|ls|migrate-pool|report|run|schema|serve|up|validate|` +
-	`version)\b)`)
+var commands = lazyregexp.New(`(?:kubectl )?\bnearfar ((?:agent|baseline|bisect|check|compare|completion|doctor|` +
+	`down|engine|gate|help|history|image|import|init|inside|kube|ls|migrate-pool|report|run|schema|serve|up|` +
+	`validate|version)\b)`)
