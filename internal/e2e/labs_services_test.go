@@ -22,8 +22,7 @@ import (
 func TestTLSLab(t *testing.T) {
 	t.Parallel()
 	const wire = 0.020
-	a := measure(t, ofLab(t, "tls", "duration: 1s, warmup: 200ms", "duration: 300ms, warmup: 70ms", "blocks: 12",
-		"blocks: 2"), "--force")
+	a := measure(t, ofLab(t, "tls", "blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
 	for arm, c := range map[string]struct {
 		trips float64

@@ -47,7 +47,9 @@ func protectedDatabase(t *testing.T, password string) string {
 		return exec.CommandContext(ctx, "setpriv", append([]string{"--reuid=postgres", "--regid=postgres",
 			"--clear-groups"}, words...)...)
 	}
-	server := as(t.Context(), filepath.Join(bin, "postgres"), "-F", "-D", data, "-h", "127.0.0.1", "-k", data, "-p", port)
+	// Its shared memory is in its folder: other tests look for what nearfar leaves in /dev/shm.
+	server := as(t.Context(), filepath.Join(bin, "postgres"), "-F", "-D", data, "-h", "127.0.0.1", "-k", data, "-p", port,
+		"-c", "dynamic_shared_memory_type=mmap")
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
