@@ -117,12 +117,12 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// tunnelled writes a path's steps with the numbers of tunnels. It leaves out the backlog of a tunnel's device, in which
-// kernels without GRO for that tunnel put packets.
+// tunnelled writes a path's steps with the numbers of tunnels. It leaves out GRO and the backlog of a tunnel's device: a
+// packet goes through one of them, by whether something else holds its buffer (TestTunnelWithHeldPackets).
 func tunnelled(p declared.Path) string {
 	var lines []string
 	for i, line := range strings.Split(words(p), "\n") {
-		if s := p.Steps[i]; s.Kind != declared.Softirq || s.DeviceKind != "vxlan" {
+		if s := p.Steps[i]; s.DeviceKind != "vxlan" || s.Kind != declared.Softirq && s.Kind != declared.GRO {
 			lines = append(lines, strings.TrimSpace(line+" "+s.Tunnel))
 		}
 	}
