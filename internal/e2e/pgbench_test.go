@@ -63,8 +63,8 @@ exec "$1/psql" -q -h "$2" -p "$3" -U bench -d bench -f -`, "sh", bin, data, port
 	return port
 }
 
-// TestPgbench: pgbench measures a database of the user's, whose password stays out of all files and outputs, and a wrong
-// one is said in the database's words.
+// TestPgbench: pgbench measures a database of the user's, whose password stays out of all files and outputs, and a
+// wrong one is said in the database's words.
 func TestPgbench(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

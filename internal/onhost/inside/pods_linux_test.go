@@ -117,8 +117,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// tunnelled writes a path's steps with the numbers of tunnels. It leaves out GRO and the backlog of a tunnel's device: a
-// packet goes through one of them, by whether something else holds its buffer (TestTunnelWithHeldPackets).
+// tunnelled writes a path's steps with the numbers of tunnels. It leaves out GRO and the backlog of a tunnel's device:
+// a packet goes through one of them, by whether something else holds its buffer (TestTunnelWithHeldPackets).
 func tunnelled(p declared.Path) string {
 	var lines []string
 	for i, line := range strings.Split(words(p), "\n") {

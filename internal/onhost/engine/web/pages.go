@@ -38,7 +38,7 @@ func ServePages(ctx context.Context, o PagesOptions) (answered int64, err error)
 		return 0, fmt.Errorf("answers of %d bytes: must be from 0 to %d", o.Response, wire.MaxMessage)
 	}
 	defer process.Collect()()
-	l, err := net.Listen("tcp", o.Listen.String())
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen.String())
 	if err != nil {
 		return 0, err
 	}

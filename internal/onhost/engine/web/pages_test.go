@@ -62,7 +62,11 @@ func TestPages(t *testing.T) {
 // TestPagesRefuse: other addresses than those that are served get no answer, and sizes have limits.
 func TestPagesRefuse(t *testing.T) {
 	at, end := startPages(t, PagesOptions{Response: 1, Within: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
-	if answer, err := http.Get(at); err == nil { //nolint:noctx // it ends with the server
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.DefaultClient.Do(request); err == nil {
 		_ = answer.Body.Close()
 		t.Errorf("status %d for an address that is not served", answer.StatusCode)
 	}
