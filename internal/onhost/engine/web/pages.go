@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"nearfar/internal/onhost/engine/process"
 	"nearfar/internal/onhost/engine/session"
@@ -31,8 +32,11 @@ type PagesOptions struct {
 	Listening func(netip.AddrPort)
 }
 
-// ServePages answers every request of HTTP/1.1 with the same body, until ctx ends. It serves whoever asks: other clients
-// know no session. It returns how many answers it sent.
+// pagesEnd is how long answers that are under way may take once the context has ended.
+const pagesEnd = time.Second
+
+// ServePages answers every request of HTTP/1.1 with the same body, until ctx ends. It serves whoever asks: clients that
+// are not nearfar's know no session. It returns how many answers it sent, with those that were under way at the end.
 func ServePages(ctx context.Context, o PagesOptions) (answered int64, err error) {
 	if o.Response < 0 || o.Response > wire.MaxMessage {
 		return 0, fmt.Errorf("answers of %d bytes: must be from 0 to %d", o.Response, wire.MaxMessage)
@@ -46,13 +50,22 @@ func ServePages(ctx context.Context, o PagesOptions) (answered int64, err error)
 		kind: []string{"application/octet-stream"}}
 	server := &http.Server{Handler: answers, ReadHeaderTimeout: wire.HandshakeTime, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0)}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	ended := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(ended)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), pagesEnd)
+		defer cancel()
+		if server.Shutdown(limited) != nil {
+			_ = server.Close()
+		}
+	})()
 	if at, err := wire.AddrPort(l.Addr()); err == nil && o.Listening != nil {
 		o.Listening(at)
 	}
 	err = server.Serve(&limited{Listener: l, most: mostPages,
 		serves: func(from net.Addr) bool { return session.Serves(o.Within, from) }})
 	if errors.Is(err, http.ErrServerClosed) {
+		<-ended
 		err = nil
 	}
 	return answers.answered.Load(), err
