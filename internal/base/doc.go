@@ -3,7 +3,8 @@
 //
 // It knows bytes, text, numbers and files: output with a limit (bounded), text that is safe for a terminal (clean),
 // sentences and columns (prose), files that a crash leaves whole (files), histograms (hdr), statistics (stats), regular
-// expressions that are compiled when they are used (lazyregexp), and how a kubeconfig becomes clients (kubeclient).
+// expressions that are compiled when they are used (lazyregexp), process groups (processgroup), and how a kubeconfig
+// becomes clients (kubeclient).
 //
 // It must not know what an experiment, a host, a trial or an answer is. A function here could stand in another program
 // as it is. If a change needs a word of nearfar in this wing, the code belongs higher: to declare, if it says what is

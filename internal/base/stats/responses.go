@@ -24,10 +24,10 @@ const (
 // level, however often somebody looks, and however they choose which response comes next. It is large if the reference
 // says yes seldom and the other mostly.
 //
-// It is the logarithm of the likelihood of the responses under the alternatives, each with a Beta distribution of its
-// chance, less that of the likeliest chance that both could share. The first divided by the likelihood of the true
-// chance is a martingale with expectation 1, and no chance is likelier than the likeliest one (Wasserman, Ramdas and
-// Balakrishnan, Universal inference, PNAS 117, 2020; Ville 1939).
+// It is the logarithm of a ratio of two likelihoods of the responses. The numerator is under the alternatives, each with
+// a Beta distribution of its chance. The denominator is under the chance, shared by both, that fits best. With the true
+// chance as denominator the ratio would be a martingale with expectation 1; the chance that fits best only makes it
+// smaller (Wasserman, Ramdas and Balakrishnan, Universal inference, PNAS 117, 2020; Ville 1939).
 func AgainstSameChance(reference, other Tally) float64 {
 	yes, all := float64(reference.Yes+other.Yes), float64(reference.All+other.All)
 	if all == 0 {

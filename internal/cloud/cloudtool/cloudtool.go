@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"nearfar/internal/base/bounded"
 	"nearfar/internal/base/clean"
+	"nearfar/internal/base/processgroup"
 )
 
 const (
@@ -51,7 +53,7 @@ func Run(ctx context.Context, maxOutput int, argv ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, argv[1:]...)
 	cmd.Env = append(os.Environ(), "AWS_PAGER=", "CLOUDSDK_CORE_DISABLE_PROMPTS=1",
 		"CLOUDSDK_COMPUTE_ALLOW_PARTIAL_ERROR=false", "PYTHONIOENCODING=utf-8")
-	ownGroup(cmd)
+	processgroup.Own(cmd, syscall.SIGKILL) // as a whole: az and gcloud are scripts that start Python
 	cmd.WaitDelay = killDelay
 	stdout, stderr := bounded.New(maxOutput), bounded.New(maxErrors)
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/base/processgroup"
 )
 
 // skipCode is the exit code with which a command says that a step cannot be tested, as for `git bisect run`
@@ -22,8 +24,8 @@ const (
 )
 
 const (
-	// lastPrinted is how much of the end of a command's output is read for its last line, in bytes, and maxSaid how much of
-	// that line is shown, in characters.
+	// lastPrinted is how much of the end of a command's output is read for its last line, in bytes, and maxSaid how
+	// much of that line is shown, in characters.
 	lastPrinted = 4 << 10
 	maxSaid     = 300
 	// endDelay is how long a command may take to end after it was told to.
@@ -37,13 +39,13 @@ func (e *SkipError) Error() string { return e.Why }
 
 // Place runs the command that puts a step in place, on this machine, with the user's own rights and without a shell. It
 // has no standard input, and its output goes to the end of log: a file, so that a service that the command starts and
-// leaves behind can print. When ctx ends, or the limit is reached, it is told to end with all that it started. The error
-// is a SkipError if this step alone cannot be put in place: the command failed, or took too long.
+// leaves behind can print. When ctx ends, or the limit is reached, it is told to end with all that it started. The
+// error is a SkipError if this step alone cannot be put in place: the command failed, or took too long.
 func Place(ctx context.Context, words []string, limit time.Duration, log *os.File) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, words[0], words[1:]...) // #nosec G204 -- the command is the user's own
-	ownGroup(cmd)
+	processgroup.Own(cmd, syscall.SIGTERM)
 	cmd.WaitDelay = endDelay
 	cmd.Stdout, cmd.Stderr = log, log
 	before, err := log.Seek(0, io.SeekEnd)

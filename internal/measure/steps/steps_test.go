@@ -115,7 +115,8 @@ func repository(t *testing.T) (folder string) {
 		"commit --quiet --allow-empty --message=aside", "checkout --quiet main",
 		"merge --quiet --no-ff --message=merge side", "commit --quiet --allow-empty --message=four",
 	} {
-		args := []string{"-C", folder, "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"}
+		args := []string{"-C", folder, "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c",
+			"commit.gpgsign=false"}
 		cmd := exec.Command("git", append(args, strings.Split(line, " ")...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		if out, err := cmd.CombinedOutput(); err != nil {
