@@ -243,8 +243,9 @@ func (b *bisecting) run(ctx context.Context) (err error) {
 		return &usageError{fmt.Errorf("%s: %w", clean.Line(b.dir.Path), err)}
 	}
 	b.note("the directory is %s", clean.Line(b.dir.Path))
+	resume := b.typed("nearfar bisect --resume") + " " + clean.Line(b.dir.Path)
 	b.last.set(func() {
-		fmt.Fprintf(b.stderr, "nearfar: go on with: nearfar bisect --resume %s\n", clean.Line(b.dir.Path))
+		b.note("go on with: %s", resume)
 	})
 	ended := b.visits(ctx)
 	defer b.last.take()()
@@ -257,15 +258,14 @@ func (b *bisecting) run(ctx context.Context) (err error) {
 			err = r.Write(b.stdout)
 		}
 	}
-	hint := fmt.Sprintf("Go on with: nearfar bisect --resume %s", clean.Line(b.dir.Path))
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
-		b.note("%s", strings.ToLower(hint[:1])+hint[1:])
+		b.note("go on with: %s", resume)
 		return errInterrupted
 	case ended != nil:
-		return fmt.Errorf("%w\n%s", ended, hint)
+		return fmt.Errorf("%w\nGo on with: %s", ended, resume)
 	}
 	switch r.Outcome {
 	case bisect.Found:
@@ -278,7 +278,7 @@ func (b *bisecting) run(ctx context.Context) (err error) {
 		return errors.New("good or bad cannot be measured")
 	case bisect.Unfinished:
 	}
-	return fmt.Errorf("the search is not at its end\n%s", hint)
+	return fmt.Errorf("the search is not at its end\nGo on with: %s", resume)
 }
 
 // visits makes visits until the search is at its end. The error says why it ends before.

@@ -10,10 +10,12 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer/figures"
+	"nearfar/internal/conclude/bisect"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/bisection"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
 	"nearfar/internal/measure/steps"
 )
 
@@ -201,7 +203,7 @@ func (b *bisecting) print() error {
 	halvings := int(math.Ceil(math.Log2(float64(n - 1))))
 	visits := 2*roundsApart + 3*roundsHalving*(halvings+b.plan.Checks)
 	fmt.Fprintf(b.stdout, "%d steps: %v is good, %v is bad, and the change is at one of %d.\n", n,
-		stepText(b.plan.Steps[0]), stepText(b.plan.Steps[n-1]), n-1)
+		bisect.Text(b.plan.Steps[0]), bisect.Text(b.plan.Steps[n-1]), n-1)
 	figure := "its first figure"
 	if b.quantity.Metric != "" {
 		figure = b.quantity.Name()
@@ -213,28 +215,11 @@ func (b *bisecting) print() error {
 	fmt.Fprintf(b.stdout, "Each visit to a step measures %s of workload %s in arm %s: %s.\n", figure, b.plan.Workload,
 		b.plan.Arm, trials)
 	if len(b.plan.Place) > 0 {
-		fmt.Fprintf(b.stdout, "A step is put in place by: %s\n", clean.Line(quoteWords(bisection.PlaceWords(b.plan.Place,
-			b.plan.Steps[0].Name))))
+		fmt.Fprintf(b.stdout, "A step is put in place by: %s\n", clean.Line(runner.CommandLine(bisection.PlaceWords(
+			b.plan.Place, b.plan.Steps[0].Name))))
 	} else {
 		fmt.Fprintf(b.stdout, "A step is the variable ${%s} of %s.\n", stepVariable, clean.Line(b.file))
 	}
 	fmt.Fprintf(b.stdout, "If figures scatter little, it takes about %d visits; more if they scatter.\n", visits)
 	return nil
-}
-
-// quoteWords writes words so that a person sees where each ends.
-func quoteWords(words []string) string {
-	var all []string
-	for _, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		all = append(all, w)
-	}
-	return strings.Join(all, " ")
-}
-
-// stepText is a step for a message.
-func stepText(s bisection.Step) string {
-	return clean.Line(s.String()) + textIf(s.About != "", " ("+clean.Line(clean.Cut(s.About, 60))+")")
 }

@@ -117,7 +117,7 @@ func (b *bisecting) tell(round int, v bisection.Visit) {
 	case v.Error != "":
 		what = "failed: " + clean.Line(clean.Cut(v.Error, 300))
 	}
-	b.note("round %d  %s: %s  (%v to put in place, %v to measure)", round, stepText(b.plan.Steps[v.Step]), what,
+	b.note("round %d  %s: %s  (%v to put in place, %v to measure)", round, bisect.Text(b.plan.Steps[v.Step]), what,
 		tookText(v.PlaceSeconds), tookText(v.MeasureSeconds))
 }
 
@@ -132,8 +132,8 @@ func (b *bisecting) tellNews(phase bisect.Phase, good, bad int) {
 	now := b.search.Phase()
 	switch {
 	case phase == bisect.Apart && now == bisect.Halving, low != good, high != bad:
-		b.note("%s is good and %s is bad: the first bad step is one of %d", stepText(b.plan.Steps[low]),
-			stepText(b.plan.Steps[high]), high-low)
+		b.note("%s is good and %s is bad: the first bad step is one of %d", bisect.Text(b.plan.Steps[low]),
+			bisect.Text(b.plan.Steps[high]), high-low)
 	case phase == bisect.Halving && now == bisect.Checking:
 		b.note("looking for a change back, or a further one")
 	}

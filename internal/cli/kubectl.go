@@ -2,12 +2,11 @@ package cli
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"nearfar/internal/base/lazyregexp"
 )
 
 // The names by which kubectl calls a plugin, and the program that completes what is typed for it
@@ -31,15 +30,15 @@ func asPlugin(path string, args []string) (plugin bool, its []string) {
 	return false, args
 }
 
-// typed writes the commands in a text as the user types them.
+// typed writes the commands in a text as the user types them. A command is nearfar and a verb of the help.
 func (a *app) typed(text string) string {
 	if !a.plugin {
 		return text
 	}
+	var verbs []string
+	for _, g := range verbGroups() {
+		verbs = append(verbs, g.verbs...)
+	}
+	commands := regexp.MustCompile(`(?:kubectl )?\bnearfar ((?:` + strings.Join(verbs, "|") + `)\b)`)
 	return commands.ReplaceAllString(text, asTyped+" $1")
 }
-
-// commands are commands in texts: nearfar and a verb.
-var commands = lazyregexp.New(`(?:kubectl )?\bnearfar ((?:agent|baseline|bisect|check|compare|completion|doctor|` +
-	`down|engine|gate|help|history|image|import|init|inside|kube|ls|migrate-pool|report|run|schema|serve|up|` +
-	`validate|version)\b)`)

@@ -18,14 +18,17 @@ const mostListed = 5
 // wholeWay is how much of the way from good to bad a step has to go so that no other step has a part in it that counts.
 const wholeWay = 0.7
 
-// String is a step with its text.
-func (n Named) String() string {
-	text := clean.Line(n.Step.String())
-	if n.About != "" {
-		text += " (" + clean.Line(clean.Cut(n.About, 60)) + ")"
+// Text is a step with what it is about, for people.
+func Text(s bisection.Step) string {
+	text := clean.Line(s.String())
+	if s.About != "" {
+		text += " (" + clean.Line(clean.Cut(s.About, 60)) + ")"
 	}
 	return text
 }
+
+// String is the text of the step.
+func (n Named) String() string { return Text(n.Step) }
 
 // verdict is the answer in a sentence or two.
 func (s *Search) verdict(r Result) string {
@@ -88,10 +91,10 @@ func (s *Search) notes(r Result) []string {
 			undecided = append(undecided, st.Named)
 		case st.Verdict == Bad && st.Place-1 < s.low:
 			add("%v is as bad, and comes before %v, which is good: the figure changed more than once. "+
-				"Look for the first change with --bad %s.", st.Named, s.named(r, s.low), clean.Line(st.Name))
+				"Look for the first change with --bad %s.", st.Named, r.seen(s.low).Named, clean.Line(st.Name))
 		case st.Verdict == Good && st.Place-1 > s.high:
 			add("%v is as good, and comes after %v, which is bad: the figure changed back, and again.", st.Named,
-				s.named(r, s.high))
+				r.seen(s.high).Named)
 		}
 	}
 	if len(skipped) > 0 {
@@ -111,10 +114,13 @@ func (s *Search) notes(r Result) []string {
 	return notes
 }
 
-// named finds a step that was visited.
-func (s *Search) named(r Result, i int) Named {
+// seen is what was seen of a step; the zero value if it was not visited.
+func (r Result) seen(i int) StepResult {
 	at := slices.IndexFunc(r.Steps, func(st StepResult) bool { return st.Place == i+1 })
-	return r.Steps[at].Named
+	if at < 0 {
+		return StepResult{}
+	}
+	return r.Steps[at]
 }
 
 // explains is the way that the figure goes from the last good step to the first bad one; nil if it is not known.
@@ -123,11 +129,7 @@ func (s *Search) explains(r Result) *float64 {
 		if i == 0 {
 			return new(0.0)
 		}
-		at := slices.IndexFunc(r.Steps, func(st StepResult) bool { return st.Place == i+1 })
-		if at < 0 {
-			return nil
-		}
-		return r.Steps[at].Way
+		return r.seen(i).Way
 	}
 	from, to := way(s.low), way(s.high)
 	if from == nil || to == nil {
