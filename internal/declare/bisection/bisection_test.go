@@ -26,7 +26,8 @@ func TestDirectoryIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !Is(d.Path) || filepath.Base(d.Path) != "20261121T192200Z-service" {
+	_, err = os.Stat(filepath.Join(d.Path, planName))
+	if err != nil || filepath.Base(d.Path) != "20261121T192200Z-service" {
 		t.Errorf("the directory is %s", d.Path)
 	}
 	visits := []Visit{{Step: 2, Value: 1.5e-3, Unit: "s", Trials: 1, Run: "runs/x"}, {Step: 1, Skip: "it does not build"}}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"nearfar/internal/base/files"
+	"nearfar/internal/declare/rundir"
 )
 
 const (
@@ -31,12 +32,6 @@ type Dir struct {
 	visits []Visit
 	// file is visits.jsonl, open for writing and locked.
 	file *os.File
-}
-
-// Is says whether path looks like the directory of a bisection.
-func Is(path string) bool {
-	_, err := os.Lstat(filepath.Join(path, planName))
-	return err == nil
 }
 
 // Create makes the directory of a new bisection below a folder, named after its start and its experiment. text is the
@@ -71,7 +66,7 @@ func makeFolder(folder string, p Plan) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	stem := filepath.Join(folder, p.Started.UTC().Format("20060102T150405Z")+"-"+p.Name)
+	stem := filepath.Join(folder, rundir.Name(p.Started, p.Name))
 	for n := 1; ; n++ {
 		path := stem
 		if n > 1 {

@@ -88,7 +88,12 @@ const (
 
 // stem returns the path of a run without the suffix that distinguishes runs of the same second.
 func stem(parent string, m Manifest) string {
-	return filepath.Join(parent, m.Started.UTC().Format("20060102T150405Z")+"-"+m.Experiment.Name)
+	return filepath.Join(parent, Name(m.Started, m.Experiment.Name))
+}
+
+// Name is the name of a directory of what was begun at a time for an experiment, to the second.
+func Name(started time.Time, experiment string) string {
+	return started.UTC().Format("20060102T150405Z") + "-" + experiment
 }
 
 // Create makes a new run directory below parent, named after the start and the experiment. It never reuses a directory:

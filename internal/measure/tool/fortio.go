@@ -106,11 +106,7 @@ func webURL(w experiment.Workload, dial netip.Addr, port int, path string) (stri
 	if w.To == "" {
 		return "http://" + netip.AddrPortFrom(dial, uint16(port)).String() + path, nil
 	}
-	u, err := experiment.ParseTo(w.To, dial.String())
-	if err != nil {
-		return "", errors.New("workload " + w.Name + ": to: " + err.Error())
-	}
-	return u.String(), nil
+	return serviceURL(w, dial)
 }
 
 // Parse reads the JSON that the client printed.

@@ -88,11 +88,11 @@ func (h *HTTP) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		if client.Stdin, err = h.private(w); err != nil {
 			return Plan{}, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
-		u, err := experiment.ParseTo(w.To, dial.String())
+		to, err := serviceURL(w, dial)
 		if err != nil {
-			return Plan{}, fmt.Errorf("workload %s: to: %w", w.Name, err)
+			return Plan{}, err
 		}
-		client.Argv = append(client.Argv, "--to", u.String(), "-f", "json", "--private-stdin", "--ip",
+		client.Argv = append(client.Argv, "--to", to, "-f", "json", "--private-stdin", "--ip",
 			strconv.Itoa(cmp.Or(w.IP, experiment.IPv4)))
 	}
 	client.Argv = append(client.Argv, "--duration", w.Duration.String(), "--warmup", w.Warmup.String(), "--request",
@@ -150,3 +150,12 @@ func (h *HTTP) private(w experiment.Workload) ([]byte, error) {
 
 // Parse reads the JSON lines that the client printed.
 func (*HTTP) Parse(out Output) (result.Measurement, error) { return parseEngine(httpName, out) }
+
+// serviceURL is the address of the user's service, as a workload gives it (to), with that of the arm's server in it.
+func serviceURL(w experiment.Workload, dial netip.Addr) (string, error) {
+	u, err := experiment.ParseTo(w.To, dial.String())
+	if err != nil {
+		return "", fmt.Errorf("workload %s: to: %w", w.Name, err)
+	}
+	return u.String(), nil
+}
