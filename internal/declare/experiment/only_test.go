@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/declare/experiment"
 	experimentfile "nearfar/internal/declare/experiment/file"
 )
 
@@ -23,17 +22,7 @@ func TestOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := &experiment.Experiment{}
-	if err := json.Unmarshal(text, kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := kept.CheckRunnable(testTools); err != nil {
-		t.Fatal(err)
-	}
+	keptRunnable(t, one)
 	if len(one.Arms) != 1 || len(one.Workloads) != 1 || len(one.Hosts) > 0 || len(one.Objectives) > 0 || one.Name != "x" {
 		t.Errorf("%+v", one)
 	}

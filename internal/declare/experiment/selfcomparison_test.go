@@ -51,17 +51,7 @@ func compareWithSelf(t *testing.T, text, arm string) *experiment.Experiment {
 // run.json, from where it can be run.
 func TestCompareWithSelf(t *testing.T) {
 	e := compareWithSelf(t, selfExample, "spin")
-	text, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := &experiment.Experiment{}
-	if err := json.Unmarshal(text, kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := kept.CheckRunnable(testTools); err != nil {
-		t.Fatal(err)
-	}
+	kept := keptRunnable(t, e)
 	if diff := cmp.Diff(e.SelfComparison, kept.SelfComparison); diff != "" {
 		t.Error(diff)
 	}
@@ -177,4 +167,21 @@ func TestHostsFrom(t *testing.T) {
 		}
 	}
 	e.HostsOf("d") // ends
+}
+
+// keptRunnable is an experiment as run.json keeps it, from where it can be run.
+func keptRunnable(t *testing.T, e *experiment.Experiment) *experiment.Experiment {
+	t.Helper()
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &experiment.Experiment{}
+	if err := json.Unmarshal(text, kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.CheckRunnable(testTools); err != nil {
+		t.Fatal(err)
+	}
+	return kept
 }

@@ -2,12 +2,8 @@ package kube
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/declare/experiment"
 )
@@ -41,19 +37,7 @@ func TestJob(t *testing.T) {
 		"cronjob": printed(t, testJob(), given),
 		"job":     printed(t, plain, between("pod", experiment.ThroughPod, linuxPod(), linuxPod())),
 	} {
-		file := filepath.Join("testdata", name+".yaml")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		golden(t, name+".yaml", []byte(got))
 	}
 }
 

@@ -3,10 +3,7 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -207,38 +204,18 @@ func testProgress(t *testing.T, b *pagetest.Tab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := make(chan string)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(page)
-	})
-	mux.HandleFunc("GET /data.json", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(d) })
-	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for {
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case data := <-events:
-				_, _ = fmt.Fprintf(w, "event: trial\ndata: %s\n\n", data)
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	defer server.CloseClientConnections()
+	events := make(chan event)
+	at := serveLive(t, page, events, func() Data { return d })
 	says := func(text string, value float64) {
 		t.Helper()
 		b.Until(t, fmt.Sprintf(`document.querySelector(".live").textContent === %q
 			&& !document.querySelector("progress").hidden && document.querySelector("progress").position === %g`,
 			text, value))
 	}
-	b.Do(t, chromedp.Navigate(server.URL+"/"), chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
+	b.Do(t, chromedp.Navigate(at), chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
 	says(fmt.Sprintf("live: %d of 96 trials so far", d.Answer.Trials), float64(d.Answer.Trials)/96)
 	select {
-	case events <- `{"done":24,"total":96,"left_seconds":200,"state":"running"}`:
+	case events <- event{"trial", `{"done":24,"total":96,"left_seconds":200,"state":"running"}`}:
 	case <-b.Ctx.Done():
 		t.Fatal("the page does not listen to the events")
 	}

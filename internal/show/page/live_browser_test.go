@@ -99,6 +99,41 @@ func testFinishedRun(t *testing.T, b *pagetest.Tab) {
 	}
 }
 
+// An event is one that a live page is told of.
+type event struct{ name, data string }
+
+// serveLive serves a live page with its data and its events until the test ends, and gives its address.
+func serveLive(t *testing.T, page []byte, events <-chan event, data func() Data) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /token/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", Policy(page))
+		_, _ = w.Write(page)
+	})
+	mux.HandleFunc("GET /token/data.json", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(data())
+	})
+	mux.HandleFunc("GET /token/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case e := <-events:
+				_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.name, e.data)
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL + "/token/"
+}
+
 // The live page fetches its data again after each event, and keeps the reader's choices.
 func testLivePage(t *testing.T, b *pagetest.Tab) {
 	s := small()
@@ -108,36 +143,15 @@ func testLivePage(t *testing.T, b *pagetest.Tab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := make(chan string)
+	events := make(chan event)
 	var mu sync.Mutex
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /token/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", Policy(page))
-		_, _ = w.Write(page)
-	})
-	mux.HandleFunc("GET /token/data.json", func(w http.ResponseWriter, _ *http.Request) {
+	at := serveLive(t, page, events, func() Data {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = json.NewEncoder(w).Encode(d)
+		return d
 	})
-	mux.HandleFunc("GET /token/events", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for {
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case name := <-events:
-				_, _ = fmt.Fprintf(w, "event: %s\ndata: {}\n\n", name)
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	defer server.CloseClientConnections()
 
-	b.Do(t, chromedp.Navigate(server.URL+"/token/"), chromedp.WaitReady(chromedp.CSS("html[data-shown]")),
+	b.Do(t, chromedp.Navigate(at), chromedp.WaitReady(chromedp.CSS("html[data-shown]")),
 		chromedp.KeyEvent("m"), chromedp.KeyEvent("2"))
 	mu.Lock()
 	d.Answer.Verdict = "another verdict"
@@ -148,7 +162,7 @@ func testLivePage(t *testing.T, b *pagetest.Tab) {
 	mu.Unlock()
 	send := func(name string) {
 		select {
-		case events <- name:
+		case events <- event{name, "{}"}:
 		case <-b.Ctx.Done():
 			t.Fatal("the page does not listen to the events")
 		}
