@@ -53,7 +53,7 @@ these places. Without any of these flags there is one arm: two pods on different
 
 --manifests runs nothing. It prints the objects with which the experiment runs inside the cluster, as a Job, or as a
 CronJob with --schedule: its account, with the rights that this experiment needs and no other, a ConfigMap with the
-experiment, and the Job. The experiment is that of the flags, or FILE. Only --manifests takes a FILE.
+experiment, and the Job. The experiment is FILE, or the one that the flags make. FILE needs --manifests.
 
 The exit codes are those of run.`,
 		Example: `  nearfar kube --print

@@ -134,7 +134,8 @@ func TestBisectCommits(t *testing.T) {
 	dir := workspace(t)
 	r := bisected(t, dir, write(t, dir, string(example[1])), "--set", "REPO="+repo, "--git", repo, "--good", "v1", "--bad",
 		"main", "--place", "git -C "+repo+" checkout --quiet {step}", "--checks", "0")
-	if r.Outcome != bisect.Found || r.First.Name != hashes[6] || r.First.About != "commit 6" || r.Before.Name != hashes[5] {
+	if r.Outcome != bisect.Found || r.First.Name != hashes[6] || r.First.About != "commit 6" ||
+		r.Before.Name != hashes[5] {
 		t.Errorf("%+v", r)
 	}
 	t.Logf("%d visits: %s", r.Visits, r.Verdict)

@@ -43,9 +43,9 @@ func routing(place string) hop {
 		[]string{"softirq", "decapsulate", "softirq", "bridge", "forward", "queue", "bridge", "queue", "device"})
 }
 
-// unshared is a tunnel end behind a router of the underlay. TCP, which may have to send a packet again, holds its buffer.
-// A router changes the packet, and the kernel copies such a buffer for that. The tunnel's device gives the copy to GRO;
-// a buffer that is held it would put into a CPU's backlog.
+// unshared is a tunnel end behind a router of the underlay. TCP, which may have to send a packet again, holds its
+// buffer. A router changes the packet, and the kernel copies such a buffer for that. The tunnel's device gives the copy
+// to GRO; a buffer that is held it would put into a CPU's backlog.
 func unshared(h hop) hop {
 	merged := func(elements []string) []string {
 		all := slices.Clone(elements)

@@ -17,8 +17,8 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// TestTLSLab: labs/tls takes as many round trips as its README says: the wire of 20 ms is in the quickest request of each
-// arm, and in each of its phases.
+// TestTLSLab: labs/tls takes as many round trips as its README says: the wire of 20 ms is in the quickest request of
+// each arm, and in each of its phases.
 func TestTLSLab(t *testing.T) {
 	t.Parallel()
 	const wire = 0.020

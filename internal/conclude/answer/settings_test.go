@@ -217,7 +217,9 @@ schedule: {blocks: 12, seed: 1}
 func TestProgramsAreFree(t *testing.T) {
 	e := parsed(t, `
 arms: {only: {lab: {path: [bridge]}}}
-workloads: [{name: own, tool: command, client: [x], metrics: {took: exit-time}}, {name: rr, tool: native, placement: free}]
+workloads:
+  - {name: own, tool: command, client: [x], metrics: {took: exit-time}}
+  - {name: rr, tool: native, placement: free}
 schedule: {blocks: 3, seed: 1}
 `)
 	if kind := e.Workloads[0].Placement.Kind; kind != "free" {

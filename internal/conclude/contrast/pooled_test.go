@@ -65,8 +65,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestPoolOfOwnFigures: the histogram of a program of an experiment's own is of its first time with statistics, and of no
-// other figure.
+// TestPoolOfOwnFigures: the histogram of a program of an experiment's own is of its first time with statistics, and of
+// no other figure.
 func TestPoolOfOwnFigures(t *testing.T) {
 	file := encoded(t, 1, 100_000_000_000, 3, slices.Repeat([]int64{5_000_000}, 1000)...)
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }

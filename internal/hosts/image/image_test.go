@@ -464,7 +464,8 @@ func TestNearfar(t *testing.T) {
 	}
 	names, files := readFiles(t, r)
 	if !slices.Equal(names, []string{"bin/", "bin/nearfar", "work/"}) ||
-		!bytes.Equal(files["bin/nearfar"].content, nearfar) || files["bin/nearfar"].header.Mode != 0o755 || files["work/"].header.Mode != 0o1777 {
+		!bytes.Equal(files["bin/nearfar"].content, nearfar) || files["bin/nearfar"].header.Mode != 0o755 ||
+		files["work/"].header.Mode != 0o1777 {
 		t.Errorf("its other layer has %q", names)
 	}
 	for _, wrong := range []host.System{{OS: "windows", Arch: "amd64"}, {OS: "linux", Arch: "riscv64"}} {

@@ -18,8 +18,8 @@ import (
 )
 
 // A Job is an experiment that a nearfar inside the cluster runs: once, or as often as a schedule says. Its pod runs
-// containers in turn: run measures, push sends the figures to a Pushgateway, and answer prints the answer, which is what
-// `kubectl logs` shows then. release/chart has the same objects.
+// containers in turn: run measures, push sends the figures to a Pushgateway, and answer prints the answer, which is
+// what `kubectl logs` shows then. release/chart has the same objects.
 type Job struct {
 	// Name is the name of all objects, Namespace where the Job runs.
 	Name, Namespace string

@@ -351,7 +351,8 @@ func checkPages(definition string, concurrency float64) func(t *testing.T, m res
 		if under := took * rate; took <= 0 || under > 1.1*most {
 			t.Errorf("%v requests/s of %v s (%s): %v under way, of at most %v", rate, took, stat, under, most)
 		}
-		if p50, most := value(t, m, result.ResponseTime, result.P50), value(t, m, result.ResponseTime, result.Max); p50 > most {
+		p50, most := value(t, m, result.ResponseTime, result.P50), value(t, m, result.ResponseTime, result.Max)
+		if p50 > most {
 			t.Errorf("p50 %v above the maximum %v", p50, most)
 		}
 		if m.ReportedAs != definition || m.Facts["errors"] != "0" || len(m.Notes) > 0 {

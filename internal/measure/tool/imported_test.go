@@ -9,7 +9,8 @@ import (
 
 // importedSamples are outputs of tools that others ran.
 func importedSamples() []sample {
-	return slices.Concat(fortioSamples(), wrkSamples(), pgbenchSamples(), k8sNetperfSamples(), perftestSamples(), neperSamples(),
+	return slices.Concat(fortioSamples(), wrkSamples(), pgbenchSamples(), k8sNetperfSamples(), perftestSamples(),
+		neperSamples(),
 		uperfSamples(), pkbSamples(), flentSamples(), ctsTrafficSamples(), ncpsSamples())
 }
 

@@ -99,8 +99,8 @@ func (*Pgbench) Parse(out Output) (result.Measurement, error) {
 
 var (
 	pgbenchVersion = lazyregexp.New(`(?m)^pgbench \((?:PostgreSQL\) )?(\d[\w.]*)`)
-	pgbenchKey     = lazyregexp.New(`^(transaction type|scaling factor|number of clients|maximum number of tries|duration|` +
-		`number of transactions actually processed|number of failed transactions|latency average|latency stddev|` +
+	pgbenchKey     = lazyregexp.New(`^(transaction type|scaling factor|number of clients|` +
+		`maximum number of tries|duration|number of transactions actually processed|number of failed transactions|latency average|latency stddev|` +
 		`initial connection time|average connection time|tps)\s*[:=]\s*(\S.*)$`)
 	pgbenchError = lazyregexp.New(`^pgbench: (?:error|fatal): (.*)$`)
 )
@@ -177,8 +177,8 @@ func pgbenchJudged(m *measured, failure string) (result.Measurement, error) {
 	switch {
 	case m.hasZero(result.Received) || !m.has(result.TransactionRate) || !m.has(result.ResponseTime):
 		m.Metrics = m.Metrics[:0]
-		return m.Measurement, errors.New("pgbench: " + cmp.Or(failure, "it printed no result: it was ended before its end, or "+
-			"the output is cut off"))
+		return m.Measurement, errors.New("pgbench: " + cmp.Or(failure,
+			"it printed no result: it was ended before its end, or the output is cut off"))
 	case failure != "":
 		m.note("pgbench ended before its time for a part of its clients: %s.", failure)
 	}

@@ -88,7 +88,8 @@ func TestPgbenchPlan(t *testing.T) {
 	}
 	pair := httpPair()
 	pair.Client.Tools = map[string]string{"pgbench": "/opt/pg/pgbench"}
-	if plan, err = pgbenchWith(nil).Plan(pgbenchWorkload(), pair); err != nil || plan.Client.Argv[4] != "/opt/pg/pgbench" ||
+	plan, err = pgbenchWith(nil).Plan(pgbenchWorkload(), pair)
+	if err != nil || plan.Client.Argv[4] != "/opt/pg/pgbench" ||
 		len(plan.Client.Stdin) > 0 {
 		t.Errorf("%q, %q, %v", plan.Client.Argv, plan.Client.Stdin, err)
 	}

@@ -196,7 +196,8 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.Lookup("telnet"); ok {
 		t.Error("telnet measures nothing")
 	}
-	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte command fortio wrk pgbench" {
+	got := strings.Join(r.Names(), " ")
+	if got != "sockperf netperf iperf3 ping qperf ntttcp latte command fortio wrk pgbench" {
 		t.Errorf("names %s", got)
 	}
 }

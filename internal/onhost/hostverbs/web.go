@@ -18,8 +18,8 @@ func (v *Verbs) engineWeb() *cobra.Command {
 	var listen, response, within string
 	cmd := &cobra.Command{
 		Use: "web", Short: "Answer requests of HTTP/1.1 from any client",
-		Long: `Answers every request with the same number of bytes, until it is ended. It is for clients that are not nearfar's,
-such as wrk, and serves whoever reaches it.`,
+		Long: `Answers every request with the same number of bytes, until it is ended. It is for clients that are not
+nearfar's, such as wrk, and serves whoever reaches it.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := web.PagesOptions{Listening: func(at netip.AddrPort) {

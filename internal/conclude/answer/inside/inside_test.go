@@ -269,8 +269,8 @@ func TestElementsOfLayersWithParameters(t *testing.T) {
 	}
 }
 
-// Both methods are compared layer by layer, in arms that differ in one layer alone; of several such arms, in the nearest.
-// A layer whose elements are not known is left out.
+// Both methods are compared layer by layer, in arms that differ in one layer alone; of several such arms, in the
+// nearest. A layer whose elements are not known is left out.
 func TestLayersByBothMethods(t *testing.T) {
 	routers := func(n int, send int64) recorded.Recording {
 		steps, spans := short()[:1], []int64{send}

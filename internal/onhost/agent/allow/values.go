@@ -165,8 +165,8 @@ func withPort(address check) check {
 	}
 }
 
-// atServer accepts the URL of a server of a trial: http, an address with which the policy allows traffic, and a path that
-// matches as a whole. Any other URL would make this host ask whatever service it reaches.
+// atServer accepts the URL of a server of a trial: http, an address with which the policy allows traffic, and a path
+// that matches as a whole. Any other URL would make this host ask whatever service it reaches.
 func atServer(path string) check {
 	rest := regexp.MustCompile(`^` + path + `$`)
 	return func(p *Policy, s string) error {
