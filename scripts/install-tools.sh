@@ -51,6 +51,8 @@ test)
 	exit 0
 	;;
 builds)
+	# The Go compiler collects garbage less often: 7 % less CPU time for more memory.
+	export GOGC=400
 	"$scripts/kubernetes.sh" >/dev/null
 	"$scripts/opentofu.sh" >/dev/null
 	"$scripts/cdk.sh" >/dev/null
@@ -150,6 +152,13 @@ mask_measuring() {
 	done
 }
 
+# apt_install installs packages. RUNLEVEL=1: services of System V must not start while they are installed; mask_new sees
+# to the rest.
+apt_install() {
+	$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+		apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
 # packages_here lists the installed packages, sorted.
 packages_here() {
 	case $manager in
@@ -227,11 +236,9 @@ if [ "$manager" = apt-get ]; then
 		fi
 	fi
 	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; using the old package lists" >&2
-	for package in $(missing "$(programs apt-get)"); do
-		# RUNLEVEL=1: services of System V must not start while they are installed; mask_new sees to the rest.
-		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-			apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
-			echo "install-tools: apt-get could not install $package" >&2
+	# Each call reads all package lists: one for all packages, or, if one of them cannot be installed, one for each.
+	apt_install $(missing "$(programs apt-get)") || for package in $(missing "$(programs apt-get)"); do
+		apt_install "$package" || echo "install-tools: apt-get could not install $package" >&2
 	done
 else
 	for package in $(missing "$(programs dnf)"); do

@@ -3,12 +3,15 @@
 package lab
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/onhost/capture"
+	"nearfar/internal/onhost/host"
 )
 
 // TestWatchWire: the packets at the underlay devices name the tunnel of a path with VTEPs, and no tunnel for other
@@ -55,10 +58,39 @@ func TestWatchWire(t *testing.T) {
 					}
 				}
 			}
+			closed(t, client)
+			closed(t, server)
 			client2, server2 := l.WatchWire(c.arm)()
 			if len(client2.Carried)+len(server2.Carried) != 0 || client2.Problem != "" {
 				t.Errorf("%s: an idle path: %+v %+v", c.arm, client2, server2)
 			}
 		}
 	}
+}
+
+// closed waits until all TCP connections of a host have ended: until then, packets that end them are on the path.
+func closed(t *testing.T, h host.Host) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		// Columns: number, local address, remote address, state. 06 is TIME_WAIT, and 0A LISTEN.
+		table := program(t, h, "awk", `$1 != "sl" && $4 != "06" && $4 != "0A"`, "/proc/net/tcp", "/proc/net/tcp6")
+		if table == "" {
+			return
+		}
+	}
+	t.Fatalf("%s has connections after %v", h.Endpoint().Name, patience)
+}
+
+// program runs a program on a host and returns what it prints.
+func program(t *testing.T, h host.Host, argv ...string) string {
+	t.Helper()
+	var out strings.Builder
+	p, err := h.Start(t.Context(), host.Cmd{Argv: argv, Stdout: &out, Stderr: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%s: %v: %v", h.Endpoint().Name, argv, err)
+	}
+	return out.String()
 }
