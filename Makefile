@@ -66,8 +66,8 @@ demo:
 	$(MAKE) program
 	$(BIN) run labs/overlay/experiment.yaml
 
-## quick: short tests of all packages that do not measure, and the linter on what changed. With a warm cache, a
-## minute or two.
+## quick: short tests of packages that do not measure, and the linter on what changed. With a warm cache, less than a
+## minute after most changes.
 quick: $(PAGES)
 	GO=$(GO) ./scripts/quick.sh
 
