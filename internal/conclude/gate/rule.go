@@ -336,6 +336,7 @@ func metrics() []string {
 		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late,
 		result.CPU, result.CPUPerBit, result.Failures,
 		result.LookupTime, result.TLSTime, result.FirstByteTime, result.RestTime, result.Errors, result.ErrorShare,
+		result.PageQueryTime, result.PageQueries,
 	}
 }
 

@@ -114,6 +114,7 @@ const (
 	Stream = "stream" // one-way bulk
 	Ping   = "ping"   // ICMP echo
 	HTTP   = "http"   // requests of HTTP
+	App    = "app"    // pages of an application that asks a database
 	// Load sends requests at an offered rate, whether the replies keep up or not.
 	Load = "load"
 	// Messages sends small messages one way and counts what arrives.

@@ -43,6 +43,9 @@ const (
 	// Errors counts requests that failed (http), with the kind as scope. ErrorShare is their share of all.
 	Errors     = "errors"
 	ErrorShare = "error_share"
+	// PageQueryTime is of app: how long a page waited for its queries. PageQueries is how many a page had.
+	PageQueryTime = "page_query_time"
+	PageQueries   = "page_queries"
 	// Failures is the share of an arm's first attempts that failed. It is no metric of a trial.
 	Failures = "failures"
 	// CPUPerBit is the CPU time spent for each bit delivered.
@@ -173,7 +176,8 @@ const (
 // UnitOf gives the base unit of a canonical metric name, and false for other names.
 func UnitOf(name string) (string, bool) {
 	switch name {
-	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness, LookupTime, TLSTime, FirstByteTime, RestTime:
+	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness, LookupTime, TLSTime, FirstByteTime, RestTime,
+		PageQueryTime:
 		return Seconds, true
 	case TransactionRate, MessageRate, OfferedRate:
 		return PerSecond, true
@@ -182,7 +186,7 @@ func UnitOf(name string) (string, bool) {
 	case CPUPerBit:
 		return SecondsPerBit, true
 	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered, Failures, Errors,
-		ErrorShare:
+		ErrorShare, PageQueries:
 		return One, true
 	}
 	return "", false
@@ -197,7 +201,7 @@ func Better(name, betterIf string) Direction {
 		return HigherIsBetter
 	}
 	switch name {
-	case Sent, Received, OfferedRate:
+	case Sent, Received, OfferedRate, PageQueries:
 		return Neither
 	case TransactionRate, MessageRate, Goodput:
 		return HigherIsBetter

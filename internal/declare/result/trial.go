@@ -21,6 +21,9 @@ const (
 	// DefinitionHTTP is the time of a request of HTTP until the last byte of its answer: with the connection, where it has
 	// one of its own; with an offered rate, from when it was due.
 	DefinitionHTTP = "http_response_time"
+	// DefinitionPage is the time of a page of an application until its last byte: with its queries of the database; with
+	// an offered rate, from when it was due.
+	DefinitionPage = "page_response_time"
 	// DefinitionRate is a rate: of transactions, messages or bits.
 	DefinitionRate = "rate"
 	// DefinitionNone is for a trial that reports no time and no rate.
@@ -29,7 +32,7 @@ const (
 
 // TimesResponses says that a definition's times are response_time.
 func TimesResponses(definition string) bool {
-	return definition == DefinitionResponseTime || definition == DefinitionHTTP
+	return definition == DefinitionResponseTime || definition == DefinitionHTTP || definition == DefinitionPage
 }
 
 // ToolVersion names the program that measured.

@@ -99,7 +99,7 @@ func (c *collector) parts(t *result.Trial) []part {
 	i := slices.IndexFunc(t.Raw, func(name string) bool {
 		return strings.HasSuffix(name, output) && !strings.HasSuffix(name, "."+result.Background+output)
 	})
-	if i < 0 || t.Tool.Name != "native" && t.Tool.Name != "http" && t.Tool.Name != "iperf3" {
+	if i < 0 || t.Tool.Name != "native" && t.Tool.Name != "http" && t.Tool.Name != "app" && t.Tool.Name != "iperf3" {
 		return nil
 	}
 	data, size, err := c.files.read(t.Raw[i], maxIntervalFile)

@@ -855,6 +855,8 @@ export type MetricName =
   | "rest_time"
   | "errors"
   | "error_share"
+  | "page_query_time"
+  | "page_queries"
   | "failures"
   | "cpu_per_bit";
 

@@ -166,6 +166,10 @@ func Beside(trials []result.Trial) []Quantity {
 				all = append(all, Quantity{Metric: phase, Stat: result.P50, Unit: result.Seconds})
 			}
 		}
+		if trials[0].Definition == result.DefinitionPage {
+			all = append(all, Quantity{Metric: result.PageQueryTime, Stat: result.P50, Unit: result.Seconds},
+				Quantity{Metric: result.PageQueries, Unit: result.One})
+		}
 	case trials[0].Mode == experiment.Messages:
 		all = append(all, Quantity{Metric: result.Loss, Unit: result.One})
 	}
