@@ -25,7 +25,7 @@ for target in linux/amd64 linux/arm64 windows/amd64 darwin/arm64 darwin/amd64; d
 		-o "$out/nearfar-$os-$arch$suffix" ./cmd/nearfar
 done
 # The agents that nearfar contains, as programs: for hosts on which people place them by hand.
-for packed in internal/onhost/agent/binaries/dist/*.gz; do
+for packed in internal/onhost/agent/binaries/dist/nearfar-agent-*.gz; do
 	[ -f "$packed" ] || continue
 	name=$(basename "$packed" .gz) suffix=
 	case $name in *-windows-*) suffix=.exe ;; esac

@@ -1,5 +1,5 @@
-// Package binaries holds the agents for other machines, compressed. `make agents` makes them before nearfar is built. A
-// nearfar that was built without them says so when it needs one.
+// Package binaries holds the agents for other machines and the fronts of applications, compressed. `make agents` makes
+// them before nearfar is built. A nearfar that was built without them says so when it needs one.
 package binaries
 
 import (
@@ -59,13 +59,33 @@ func linuxMissing(files fs.FS) error {
 func For(s host.System) (Agent, error) { return from(dist, s) }
 
 func from(files fs.FS, s host.System) (Agent, error) {
-	fail := func(err error) (Agent, error) {
-		return Agent{}, fmt.Errorf("the agent for %s/%s: %w", s.OS, s.Arch, err)
-	}
 	if !slices.Contains(Systems(), s) {
-		return fail(errors.New("there is none: agents exist for linux/amd64, linux/arm64 and windows/amd64"))
+		return Agent{}, fmt.Errorf("the agent for %s/%s: there is none: agents exist for linux/amd64, linux/arm64 and "+
+			"windows/amd64", s.OS, s.Arch)
 	}
-	packed, err := fs.ReadFile(files, name(s))
+	return unpack(files, name(s), s, "agent")
+}
+
+// FrontSystems are the systems for which this program has fronts of applications, if they were made.
+func FrontSystems() []host.System {
+	return []host.System{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}
+}
+
+// Front is the front of applications for a system.
+func Front(s host.System) (Agent, error) {
+	if !slices.Contains(FrontSystems(), s) {
+		return Agent{}, fmt.Errorf("the front for %s/%s: there is none: fronts exist for linux/amd64 and linux/arm64", s.OS,
+			s.Arch)
+	}
+	return unpack(dist, frontName(s), s, "front")
+}
+
+// unpack reads the program in a file.
+func unpack(files fs.FS, file string, s host.System, what string) (Agent, error) {
+	fail := func(err error) (Agent, error) {
+		return Agent{}, fmt.Errorf("the %s for %s/%s: %w", what, s.OS, s.Arch, err)
+	}
+	packed, err := fs.ReadFile(files, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(ErrMissing)
 	}
@@ -90,3 +110,6 @@ func from(files fs.FS, s host.System) (Agent, error) {
 
 // name is the file of a system's agent.
 func name(s host.System) string { return fmt.Sprintf("dist/nearfar-agent-%s-%s.gz", s.OS, s.Arch) }
+
+// frontName is the file of a system's front.
+func frontName(s host.System) string { return fmt.Sprintf("dist/nearfar-front-%s-%s.gz", s.OS, s.Arch) }
