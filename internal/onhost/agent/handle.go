@@ -70,7 +70,7 @@ func (s *server) handleBody(ctx context.Context, stream io.ReadWriter, in *budge
 	var r reply
 	switch {
 	case failed != nil:
-	case q.Call == callPut && s.o.Allow != nil:
+	case q.Call == callPut && s.o.Allow != nil && !s.o.Commands:
 		failed = errNoFiles
 	case q.Call == callPut:
 		failed = s.files.put(string(q.Path), fs.FileMode(q.Mode), body, q.Size)

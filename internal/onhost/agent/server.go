@@ -39,6 +39,8 @@ type ServerOptions struct {
 	// Allow says why a command is refused, and may add words that limit it; nil for an agent that runs all commands. An
 	// agent with Allow takes no files, and looks up only plain names of programs.
 	Allow func(c *host.Cmd) error
+	// Commands says that Allow allows programs of an experiment's own: then the agent takes files too.
+	Commands bool
 	// Release says that an owner may release the agent; nil for an agent that every owner ends. It is called before the
 	// owner is told: the next owner may connect from then on. Serve then returns ErrReleased, and the caller serves that
 	// owner.

@@ -42,7 +42,7 @@ Both must know a secret. By hand: 'serve' prints one; give it to the client in t
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(v.engineServe(), v.engineRR(), v.engineCRR(), v.engineStream(), v.engineLoad(), v.engineSamples(),
-		v.engineMessages(), v.engineHTTP(), v.engineWeb())
+		v.engineMessages(), v.engineHTTP(), v.engineWeb(), v.engineApp(), v.engineDatabase())
 	return cmd
 }
 

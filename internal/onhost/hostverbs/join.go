@@ -243,7 +243,8 @@ func (o *joinOptions) serveRun(ctx context.Context, a *tls.Agent, folder string,
 		}
 		return a.Accept(ofRun)
 	}, agent.ServerOptions{
-		Session: a.Join().Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit, Release: release,
+		Session: a.Join().Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit,
+		Commands: o.commands, Release: release,
 		Log: func(message string) { say("%s", message) },
 	})
 	if errors.Is(err, agent.ErrReleased) {

@@ -107,6 +107,9 @@ func (p *Policy) Check(c host.Cmd) error {
 	if argv[0] == host.Self && len(argv) > 2 && argv[1] == "absent" && argv[2] == "--commands" {
 		return p.checkCommands()
 	}
+	if argv[0] == host.Self && len(argv) > 2 && argv[1] == "engine" && slices.Contains(appVerbs(), argv[2]) {
+		return p.checkApps()
+	}
 	at := slices.IndexFunc(forms, func(f form) bool { return f.begins(argv[1:]) })
 	if at < 0 {
 		return fmt.Errorf("the agent refuses this use of %s: %.200q", argv[0], strings.Join(argv[1:], " "))
@@ -132,6 +135,17 @@ func (p *Policy) checkCommands() error {
 	}
 	return errors.New("the agent runs no programs of an experiment's own (tool: command): whoever started it did so " +
 		"without --allow-command")
+}
+
+// appVerbs are the verbs that run the parts of an application. They start programs and dial what they are told to.
+func appVerbs() []string { return []string{"app", "database"} }
+
+// checkApps refuses applications, unless programs of an experiment's own are run.
+func (p *Policy) checkApps() error {
+	if p.commands {
+		return nil
+	}
+	return errors.New("the agent runs no applications (tool: app): whoever started it did so without --allow-command")
 }
 
 // confined divides a command line into the program's own words and the options of the verb that confines it; nil

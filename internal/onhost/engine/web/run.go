@@ -137,6 +137,9 @@ func (r *run) window(ctx context.Context, observer session.Observer) error {
 	if err := sleep(ctx, t.start); err != nil {
 		return err
 	}
+	if err := r.tell(ctx, true); err != nil {
+		return err
+	}
 	account := process.StartAccount()
 	number := 0
 	for from := t.start; from < t.end; {
@@ -151,7 +154,15 @@ func (r *run) window(ctx context.Context, observer session.Observer) error {
 		from = now
 	}
 	r.cpu, r.elapsed = account.Elapsed()
-	return nil
+	return r.tell(ctx, false)
+}
+
+// tell says that the window opens or has closed.
+func (r *run) tell(ctx context.Context, opens bool) error {
+	if r.options.Window == nil {
+		return nil
+	}
+	return r.options.Window(ctx, opens)
 }
 
 func intervalLine(number int, i observe.Interval, zero int64) record.Interval {

@@ -6,6 +6,7 @@
 package web
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -59,6 +60,8 @@ type Options struct {
 	Warmup, Duration time.Duration
 	// Timeout is how long one request may take; 0 for 10 s.
 	Timeout time.Duration
+	// Window is called when the window opens and when it has closed, for counts of the server; nil for nobody.
+	Window func(ctx context.Context, opens bool) error
 }
 
 // open says that requests are due at times that do not depend on the answers.
