@@ -84,8 +84,8 @@ func versionKey() Key {
 
 func tlsKey() Key {
 	return onOff(func(w *Workload) *bool { return &w.TLS }, Key{
-		Name: "tls", About: "TLS 1.3 with nearfar's own server, by a key that is made for the trial ({{WhoTakes}}). With " +
-			"to, the URL says it.",
+		Name: "tls", About: "TLS 1.3 with nearfar's own server, of app with the PostgreSQL that nearfar starts, by a key " +
+			"that is made for it ({{WhoTakes}}). With a URL, that says it.",
 	})
 }
 
@@ -183,9 +183,7 @@ func ParseTo(to, server string) (*url.URL, error) {
 
 // checkTo checks the URL, and what it says beside other keys.
 func checkTo(c *Checker, _ ToolCapability, w Workload) {
-	if w.Arrivals == PoissonArrivals && w.OfferedRate == 0 && !c.given("rate") {
-		c.wrong(AtKey("arrivals"), "add, for example, rate: 500/s", "without a rate, each request follows the last answer")
-	}
+	checkArrivals(c, w)
 	if w.To == "" && !c.given("to") {
 		return
 	}
@@ -196,6 +194,13 @@ func checkTo(c *Checker, _ ToolCapability, w Workload) {
 	}
 	if w.Response != 0 || c.given("response") {
 		c.wrong(AtKey("response"), "leave it out", "the service in to decides how large its answers are")
+	}
+}
+
+// checkArrivals refuses arrivals without a rate.
+func checkArrivals(c *Checker, w Workload) {
+	if w.Arrivals == PoissonArrivals && w.OfferedRate == 0 && !c.given("rate") {
+		c.wrong(AtKey("arrivals"), "add, for example, rate: 500/s", "without a rate, each request follows the last answer")
 	}
 }
 

@@ -94,6 +94,7 @@ func TestEverySettableKeyHasAValue(t *testing.T) {
 		Batch:    1, Direction: experiment.Upload, Socket: experiment.Socket{Wait: experiment.WaitSpin,
 			NoDelay: &on}, Web: experiment.Web{Version: experiment.HTTP2, Connect: experiment.PerRequest},
 		Script:    experiment.SelectOnly,
+		Pages:     experiment.Pages{DatabaseConnections: experiment.Pooled, Front: experiment.FrontClient},
 		Placement: experiment.Placement{Kind: experiment.PlacementFree}}
 	for _, key := range experiment.SettableKeys() {
 		if w.Value(key) == "" {

@@ -69,6 +69,7 @@ type Workload struct {
 	Command *Command `json:"command,omitempty"`
 	Socket
 	Web
+	Pages
 	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
 	// It may be nil.
 	Background *Workload `json:"background,omitempty"`
@@ -105,7 +106,7 @@ func Keys() []Key {
 			}),
 		toKey(), // before response, whose default depends on it
 		size(func(w *Workload) *int { return &w.Request }, func(_ Workload, c ToolCapability) int {
-			if c.Mode == HTTP {
+			if c.isPages() {
 				return 0 // a GET
 			}
 			return cmp.Or(c.DefaultRequest, DefaultRequest)
@@ -116,7 +117,7 @@ func Keys() []Key {
 		}),
 		size(func(w *Workload) *int { return &w.Response }, func(w Workload, c ToolCapability) int {
 			switch {
-			case c.Mode == HTTP && w.To == "":
+			case c.Mode == App, c.Mode == HTTP && w.To == "":
 				return DefaultAnswer
 			case c.Mode == HTTP:
 				return 0 // what the user's service sends
@@ -124,7 +125,8 @@ func Keys() []Key {
 			return w.Request
 		}, Key{
 			Name: "response", Column: true, within: func(c ToolCapability) Range { return c.Response },
-			About: "The size of a response ({{WhoTakes}}). Default: the size of the request; 1KiB of http.",
+			About: "The size of a response ({{WhoTakes}}). app: the size of what each query gives. Default: the size of the " +
+				"request; 1KiB of http and app.",
 		}),
 		size(func(w *Workload) *int { return &w.Message }, func(_ Workload, c ToolCapability) int {
 			return c.DefaultMessage
@@ -260,6 +262,7 @@ func Keys() []Key {
 		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready }),
 		commandKey(Key{Name: "metrics", check: checkMetrics}, func(c Command) any { return c.Metrics }),
 		versionKey(), tlsKey(), connectKey(), concurrencyKey(), caKey(), certificateKey(), headersKey(), scriptKey(),
+		queriesKey(), parallelKey(), databaseConnectionsKey(), databaseKey(), frontKey(),
 		{
 			Name: "background", taken: inKeys("background"), value: Workload.backgroundText,
 			given: func(w Workload) bool { return w.Background != nil },

@@ -91,6 +91,9 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	if err := r.findCommands(ctx); err != nil {
 		return err
 	}
+	if err := r.prepareApps(ctx); err != nil {
+		return err
+	}
 	return r.checkConfined(ctx)
 }
 

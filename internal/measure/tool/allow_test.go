@@ -27,7 +27,7 @@ func TestAgentsRunEveryPlan(t *testing.T) {
 			if !ok || system == "windows" && !slices.Contains([]string{nativeName, latteName, ntttcpName}, one.Name()) {
 				continue // it is only read, or does not run there
 			}
-			if one.Name() == CommandName || one.Name() == pgbenchName {
+			if one.Name() == CommandName || one.Name() == AppName || one.Name() == pgbenchName {
 				continue // TestAgentsRunNoCommands, TestAgentsRunNoPgbench
 			}
 			a.checkTool(one, declared)

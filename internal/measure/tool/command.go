@@ -29,7 +29,7 @@ func commandProgram() program {
 			Runs: "the words of `client` and `server`; see [command.md](command.md)", Systems: "Linux, Windows",
 			Versions: "any", Prints: "what `metrics` says",
 		},
-		run: NewCommand(), mark: func(string) mark { return markNone }, parse: parseForeign,
+		run: NewCommand(), parse: parseForeign,
 		install: installation{on: []string{linux, windows}, source: "where the experiment's author got it",
 			windows: "get it where the experiment's author got it"},
 	}

@@ -39,7 +39,7 @@ func httpProgram() program {
 			Prints: "response times in s, with a histogram and phases; 1/s; errors by kind",
 		},
 		install: installation{on: []string{linux, windows}, source: "nearfar itself", windows: "it is nearfar itself"},
-		mark:    nativeMark, parse: parseNative,
+		parse:   parseNative,
 	}
 }
 

@@ -43,6 +43,17 @@ func Formats() []string {
 	return names
 }
 
+// recognised names the tools whose outputs are recognised without the tool's name.
+func recognised() []string {
+	var names []string
+	for _, p := range programs() {
+		if p.mark != nil {
+			names = append(names, p.declared.Name)
+		}
+	}
+	return names
+}
+
 // MaxRuns is the greatest number of runs in a recording: as many as an experiment has trials.
 const MaxRuns = experiment.MaxTrials
 
@@ -95,7 +106,7 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 		return nil, fmt.Errorf("it holds more than %d runs, the most that are read", MaxRuns)
 	}
 	if len(runs.found) == 0 {
-		return nil, fmt.Errorf("no output of %s recognised", strings.Join(Formats(), ", "))
+		return nil, fmt.Errorf("no output of %s recognised", strings.Join(recognised(), ", "))
 	}
 	return runs.found, nil
 }
@@ -221,7 +232,7 @@ func recognise(known []program, current int, line string) (who int, found mark) 
 		}
 	}
 	for i, f := range known {
-		if i == current {
+		if i == current || f.mark == nil {
 			continue
 		}
 		if found = f.mark(line); found != markNone {

@@ -284,6 +284,9 @@ func parseEngine(name string, out Output) (result.Measurement, error) {
 	if r.Mode == wire.ModeHTTP {
 		m.Tool.Name = httpName // also of a recording, which does not say as which tool the engine ran
 	}
+	if r.Mode == experiment.App {
+		m.Tool.Name = AppName
+	}
 	if out.ExitCode != 0 {
 		return m, fmt.Errorf("%s: exit status %d after a result%s", name, out.ExitCode, lastWords(out.Stderr))
 	}

@@ -12,11 +12,12 @@ import (
 // A program is what a tool's file says about the tool. A tool is added to nearfar in the list of programs alone.
 type program struct {
 	declared experiment.Tool
-	// run is nil for a tool that nearfar only reads, and for native and http, which need a secret.
+	// run is nil for a tool that nearfar only reads, and for native, http and app, which need a secret.
 	run Tool
 	// install says on which systems the tool runs, and where its programs come from.
 	install installation
-	// mark recognises the lines of its outputs, and parse reads the text of one run.
+	// mark recognises the lines of its outputs, and parse reads the text of one run. Without mark its outputs are read if
+	// the tool is named; those of http and app are the engine's.
 	mark  func(line string) mark
 	parse func(text string) (result.Measurement, error)
 	// parseAll takes the place of parse for a tool whose texts hold several runs below one header.
@@ -30,7 +31,7 @@ func programs() []program {
 	return append([]program{
 		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
 		latteProgram(), commandProgram(), fortioProgram(), wrkProgram(), pgbenchProgram(), nativeProgram(),
-		httpProgram(),
+		httpProgram(), appProgram(),
 	}, importedPrograms()...)
 }
 
@@ -86,7 +87,7 @@ func New(tools ...Tool) *Registry { return &Registry{tools: tools} }
 
 // All makes a registry of every tool that nearfar can run. The two ends of the native engine share the secret.
 func All(secret string) *Registry {
-	return New(append(append([]Tool{NewNative(secret)}, Foreign()...), NewHTTP(secret))...)
+	return New(append(append([]Tool{NewNative(secret)}, Foreign()...), NewHTTP(secret), NewApp(secret))...)
 }
 
 // Foreign gives the tools that other projects make and that nearfar can run.

@@ -60,6 +60,11 @@ type Plan struct {
 	ServerEnds time.Duration
 	// Client is run on the client's host, and its end is the end of the trial.
 	Client Command
+	// Front is the host on which the front of an application runs, experiment.FrontClient or FrontServer; empty for
+	// none. It is put there before anything is measured.
+	Front string
+	// Database says that PostgreSQL is started on the server's host.
+	Database bool
 	// Expected is how long the client runs: warm-up, window and the tool's own overhead.
 	Expected time.Duration
 }

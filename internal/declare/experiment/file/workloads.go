@@ -122,7 +122,7 @@ func (r *reader) offered(w *experiment.Workload, f fields, can experiment.ToolCa
 	switch {
 	case can.Mode == experiment.Load:
 		r.load(w, f)
-	case can.Mode == experiment.HTTP:
+	case can.Mode == experiment.HTTP, can.Mode == experiment.App:
 		experiment.Quantity(f, "rate", "500/s", experiment.ParsePerSecond, &w.OfferedRate)
 	case can.Mode == experiment.Messages:
 		v, ok := r.optional(f, "rate")
@@ -193,7 +193,7 @@ func (r *reader) defaultPlacement(w experiment.Workload) experiment.Placement {
 	case w.Mode == experiment.CommandMode:
 		return experiment.Placement{Kind: experiment.PlacementFree}
 	case r.known.used, w.Mode == experiment.Stream, w.Mode == experiment.Messages, w.Mode == experiment.Load,
-		w.Wait == experiment.WaitSpin, w.Mode == experiment.HTTP && (w.OfferedRate > 0 || w.Concurrency > 1):
+		w.Wait == experiment.WaitSpin, w.AsksPages() && (w.OfferedRate > 0 || w.Concurrency > 1):
 		return experiment.Placement{Kind: experiment.PlacementSplit}
 	}
 	return experiment.Placement{Kind: experiment.PlacementShared}

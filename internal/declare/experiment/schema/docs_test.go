@@ -87,10 +87,10 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// The experiments of the page about HTTP are right.
+// The experiments of the pages about HTTP and about applications are right.
 func TestExamplesOfHTTP(t *testing.T) {
 	s, found := compiledSchema(t), 0
-	for _, b := range fencedBlocks(t, "../../../../docs/http.md") {
+	for _, b := range append(fencedBlocks(t, "../../../../docs/http.md"), fencedBlocks(t, "../../../../docs/app.md")...) {
 		if b.info != "yaml" {
 			continue
 		}
@@ -102,7 +102,7 @@ func TestExamplesOfHTTP(t *testing.T) {
 			t.Errorf("%v, %v\nin:\n%s", err, s.Validate(value), b.text)
 		}
 	}
-	if found < 2 {
+	if found < 3 {
 		t.Errorf("%d examples", found)
 	}
 }

@@ -138,7 +138,7 @@ func (t toolWords) DefaultRequests() string {
 		if !c.Request.Taken() {
 			return ""
 		}
-		if c.Mode == experiment.HTTP {
+		if c.Mode == experiment.HTTP || c.Mode == experiment.App {
 			return experiment.FormatSize(0)
 		}
 		return experiment.FormatSize(cmp.Or(c.DefaultRequest, experiment.DefaultRequest))
