@@ -75,6 +75,7 @@ func pageRuns() map[string]func(*pageRun) {
 		"labs/overlay/README.md":     runOverlay,
 		"labs/own-service/README.md": runOwnService,
 		"labs/tls/README.md":         runTLS,
+		"labs/web-sql/README.md":     runWebSQL,
 	}
 }
 
@@ -295,6 +296,11 @@ func runOwnService(r *pageRun) {
 		"duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms"))
 	r.instead("nearfar run ", "nearfar run --force ")
 	r.all()
+}
+
+func runWebSQL(r *pageRun) {
+	needApp(r.t)
+	r.lab("web-sql", "duration: 500ms", "duration: 300ms")
 }
 
 // lab runs all blocks of a lab's page with one block of its experiment, in which texts are replaced by others, in

@@ -262,7 +262,8 @@ func (r *sshRig) accounts() {
 		config += fmt.Sprintf("Host %s\n\tHostName %s\n\tPort %d\n\tHostKeyAlias %[1]s\n", h.name, h.control, h.port)
 		known += h.name + " " + string(public)
 		r.must(os.Mkdir(h.home, 0o700))
-		accounts := "sshd:*:5000:5000::/run/sshd:/bin/false\n"
+		// As whom PostgreSQL runs.
+		accounts := "sshd:*:5000:5000::/run/sshd:/bin/false\nnobody:*:65534:65534::/nonexistent:/bin/false\n"
 		for _, name := range rigUsers() {
 			accounts += fmt.Sprintf("%s:*:0:0::%s:/bin/sh\n", name, h.home)
 		}
