@@ -73,8 +73,8 @@ func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *figures.
 	side := &contrast.Side{
 		Source: path, Kind: contrast.Run, ID: path, Experiment: m.Experiment, State: m.State, Trials: trials,
 	}
-	var err error
-	ans.Objectives, err = gate.Judge(side)
+	objectives, err := gate.Judge(side)
+	ans.SetObjectives(objectives)
 	return ans, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
+	"nearfar/internal/conclude/answer/meaning"
 	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -30,6 +31,10 @@ type Answer struct {
 	Noise
 	// Objectives are the objectives of the experiment file, if it has any.
 	Objectives []Objective `json:"objectives,omitempty"`
+	// Meaning says how many round trips the difference of an application is worth, for each workload of an application
+	// that is measured beside round trips (docs/meaning.md). Added is what round trips and bytes add in each arm.
+	Meaning []meaning.Meaning `json:"meaning,omitempty"`
+	Added   *meaning.Added    `json:"added,omitempty"`
 	// Inside is where the time of round trips went, of each workload with a watched twin (docs/inside.md).
 	Inside []inside.Inside `json:"inside,omitempty"`
 	// Captured is what was captured, of each workload with a captured twin (docs/captures.md).

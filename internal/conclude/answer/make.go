@@ -30,9 +30,11 @@ func Make(in Input) Answer {
 		a.Warnings = append(a.Warnings, a.NoiseFloor.warnings(in, a.Comparisons)...)
 	}
 	a.SetProtocols(protocolsOf(in.Trials))
+	a.setMeaning(measured, tables)
 	a.Conclude(nil, func(a Answer) Statement {
 		headlineIntervals(in, a.Findings, tables)
 		statement := verdict(in.Experiment, a)
+		statement.Also = joined(statement.Also, a.meaningText())
 		statement.Basis = joined(statement.Basis, strings.TrimSpace(assumesText(a)), strings.TrimSpace(in.looksText(a)))
 		return statement
 	})

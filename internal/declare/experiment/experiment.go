@@ -125,6 +125,10 @@ const (
 	CommandMode = "command"
 )
 
+// OfApplication says that a mode is an application's: its times are what somebody waits for, and are made of round
+// trips and of work.
+func OfApplication(mode string) bool { return mode == HTTP || mode == CommandMode }
+
 // The protocols.
 const (
 	TCP  = "tcp"

@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/conclude/answer/captured"
 	"nearfar/internal/conclude/answer/figures"
 	"nearfar/internal/conclude/answer/inside"
+	"nearfar/internal/conclude/answer/meaning"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/check"
 	recorded "nearfar/internal/declare/inside"
@@ -56,6 +57,9 @@ func TestTypesOfThePages(t *testing.T) {
 			reflect.TypeFor[captured.Arm]():     "CapturedArm",
 			reflect.TypeFor[captured.Machine](): "CapturedMachine",
 			reflect.TypeFor[captured.Point]():   "CapturedPoint",
+			reflect.TypeFor[meaning.Arm]():      "MeaningArm",
+			reflect.TypeFor[meaning.Estimate](): "MeaningEstimate",
+			reflect.TypeFor[meaning.Left]():     "LeftOut",
 			reflect.TypeFor[inside.Arm]():       "InsideArm",
 			reflect.TypeFor[inside.Machine]():   "InsideMachine",
 			reflect.TypeFor[inside.Element]():   "InsideElement",

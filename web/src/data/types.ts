@@ -3,6 +3,19 @@
 // The documents of the pages: what internal/show/page and internal/show/serve write as JSON. Go's types of the same
 // names explain each key; internal/kits/typescript/pagetypes_test.go says which have another name here.
 
+export interface Added {
+  round_trip: string;
+  stream?: string;
+  confidence: number;
+  arms: AddedArm[];
+}
+
+export interface AddedArm {
+  arm: string;
+  each_round_trip: MeaningEstimate | null;
+  each_byte: MeaningEstimate | null;
+}
+
 export interface Additivity {
   workload: string;
   metric: MetricName;
@@ -65,6 +78,8 @@ export interface Answer {
   noise_floor?: NoiseFloor;
   earlier_baseline?: Earlier;
   objectives?: Objective[];
+  meaning?: Meaning[];
+  added?: Added;
   inside?: Inside[];
   captured?: Captured[];
   sources?: Source[];
@@ -794,6 +809,11 @@ export interface Layer {
   unproved?: string;
 }
 
+export interface LeftOut {
+  arm: string;
+  reason: string;
+}
+
 export interface Listing {
   nearfar: string;
   folder: string;
@@ -818,6 +838,48 @@ export interface Machine {
   cpu?: string;
   cpus?: number;
   clock_source?: string;
+}
+
+export interface Meaning {
+  workload: string;
+  metric: MetricName;
+  stat: string;
+  unit: string;
+  scope?: string;
+  better_if?: string;
+  round_trip: string;
+  round_trip_stat: string;
+  slope: MeaningEstimate | null;
+  trips_between: Interval;
+  tolerance: number;
+  trips: number | null;
+  others?: boolean;
+  near?: boolean;
+  intercept: MeaningEstimate | null;
+  blocks: number;
+  counted: number;
+  per_deployment?: boolean;
+  arms: MeaningArm[];
+  off_line?: OffLine[];
+  left?: LeftOut[];
+  reason?: string;
+  text: string;
+}
+
+export interface MeaningArm {
+  arm: string;
+  application: MeaningEstimate;
+  round_trip: MeaningEstimate;
+  differs: boolean;
+  application_differs: boolean;
+  worth: MeaningEstimate | null;
+  remains: MeaningEstimate | null;
+  unproved?: string;
+}
+
+export interface MeaningEstimate {
+  value: number;
+  interval: Interval;
 }
 
 export interface Measured {
@@ -905,6 +967,13 @@ export interface Observed {
   name: string;
   client: string;
   server: string;
+}
+
+export interface OffLine {
+  arm: string;
+  value: number;
+  interval: Interval;
+  surely: boolean;
 }
 
 export interface OneBlock {
