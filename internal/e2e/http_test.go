@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +117,70 @@ func smallest(t *testing.T, a answer.Answer, arm, workload, metric, stat string)
 		}
 	}
 	return least
+}
+
+// tripsWithAFraction finds a ratio that is told as if it were a number of round trips.
+var tripsWithAFraction = regexp.MustCompile(`\d\.\d+( \([^)]*\))? (of them|round trip)`)
+
+// TestMeaningOfHTTP: over wires of 0, 50 and 500 us, the number of round trips that the answer finds in a request is the
+// one that HTTP has: one over a connection that stays, one more to connect, and one more for TLS 1.3. It explains all
+// but 4 % of the difference: the hosts' part, which grows with the wire by other times in rr than in a request. What is
+// left is told as a time, and no ratio as a number of round trips.
+func TestMeaningOfHTTP(t *testing.T) {
+	truths := map[string]float64{"stays": 1, "each": 2, "tls-each": 3}
+	wantTruth(t, `
+nearfar: v1
+name: http-meaning
+baseline: w0
+arms:
+  w0: {lab: {path: [{wire: {delay: 0s}}]}}
+  w50: {lab: {path: [{wire: {delay: 50us}}]}}
+  w500: {lab: {path: [{wire: {delay: 500us}}]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, duration: 500ms, warmup: 100ms}
+  - {name: stays, tool: http, duration: 500ms, warmup: 100ms}
+  - {name: each, tool: http, connect: per-request, duration: 500ms, warmup: 100ms}
+  - {name: tls-each, tool: http, tls: true, connect: per-request, duration: 500ms, warmup: 100ms}
+objectives:
+  - w500 stays response_time.p50 < 100ms
+schedule: {blocks: 10, seed: 1}
+`, func(a answer.Answer) (wrong []string) {
+		if len(a.Meaning) != len(truths) {
+			t.Fatalf("%+v", a.Meaning)
+		}
+		for _, m := range a.Meaning {
+			t.Logf("%s %s", m.Workload, m.Text)
+			if m.Slope == nil {
+				wrong = append(wrong, m.Text)
+				continue
+			}
+			truth, i := truths[m.Workload], m.Between
+			t.Logf("%s: slope %.4f %.4f, explained by %.4f with a tolerance of %.4f", m.Workload, m.Slope.Value,
+				*m.Slope.Interval, *i, m.Tolerance)
+			if i[0] > truth || i[1] < truth || m.Others || m.Trips == nil || float64(*m.Trips) != truth {
+				wrong = append(wrong, fmt.Sprintf("%s: %v times, explained by %v, want %v", m.Workload, m.Slope.Value, *i, truth))
+				continue
+			}
+			far := m.Arms[len(m.Arms)-1]
+			t.Logf("%s: with %s, %.1f us and a round trip of %.1f us, %.1f us %.7f remain", m.Workload, far.Arm,
+				1e6*far.Application.Value, 1e6*far.RoundTrip.Value, 1e6*far.Remains.Value, *far.Remains.Interval)
+			if left := math.Abs(far.Remains.Value / far.Application.Value); far.Arm != "w500" || left > 0.04 {
+				wrong = append(wrong, fmt.Sprintf("%s: %.1f %% of the difference of %s remain", m.Workload, 100*left, far.Arm))
+			}
+			if said := tripsWithAFraction.FindString(m.Text); said != "" {
+				t.Errorf("%q in %q", said, m.Text)
+			}
+		}
+		if said := tripsWithAFraction.FindString(a.Verdict); said != "" {
+			t.Errorf("%q in %q", said, a.Verdict)
+		}
+		meant := regexp.MustCompile(`What it means: with w500, the median response of stays takes .* longer for .* more of a ` +
+			`round trip, which 1 round trip explains( to within \d\.\d %)?; no objective fails\.$`)
+		if !meant.MatchString(a.Also) {
+			wrong = append(wrong, a.Also)
+		}
+		return wrong
+	})
 }
 
 // TestHTTPExample runs the first experiment of docs/http.md, for a shorter time.

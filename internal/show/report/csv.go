@@ -11,8 +11,8 @@ import (
 	"nearfar/internal/conclude/answer/figures"
 )
 
-// csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, objective and figure
-// of a noise floor, and for each arm that a test of additivity names. The column kind says which of them a row is.
+// csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, number of round trips,
+// objective and figure of a noise floor, and for each arm that a test of additivity names. The column kind says which of them a row is.
 // Values are in base units; an empty cell is a value that is not known.
 func csvTable(w io.Writer, a answer.Answer) error {
 	rows := [][]string{{
@@ -65,6 +65,7 @@ func csvTable(w io.Writer, a answer.Answer) error {
 				strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", "", q.Unbounded, "", count(bothSides(q.Missing))})
 		}
 	}
+	rows = append(rows, meaningRows(a)...)
 	rows = append(rows, objectiveRows(a)...)
 	rows = append(rows, noiseFloorRows(a)...)
 	for i, row := range rows {
