@@ -75,6 +75,7 @@ func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *figures.
 	}
 	objectives, err := gate.Judge(side)
 	ans.SetObjectives(objectives)
+	ans.FindSaturation(m.Experiment, proof.Compared(m.Experiment, trials))
 	return ans, err
 }
 

@@ -283,6 +283,57 @@ func inCommandLines(text string) (who string) {
 	return who
 }
 
+// TestSaturationOfAService: a service that answers one request at a time, each in 5 ms or little more, carries somewhat
+// less than 200 a second, whatever more it is offered. Requests that meet no other take their 5 ms.
+func TestSaturationOfAService(t *testing.T) {
+	var one sync.Mutex
+	to := serviceOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		one.Lock()
+		defer one.Unlock()
+		time.Sleep(5 * time.Millisecond)
+		_, _ = w.Write([]byte("ok"))
+	})
+	var sweep strings.Builder
+	for _, rate := range []int{20, 60, 120, 400} {
+		fmt.Fprintf(&sweep, "  - {name: at%d, tool: http, to: %q, rate: %d/s, concurrency: 64, duration: 500ms, warmup: 100ms}\n",
+			rate, to, rate)
+	}
+	wantTruth(t, `
+nearfar: v1
+name: own-service
+hosts:
+  here: {local: {}, address: 127.0.0.1}
+arms:
+  own: {client: here, server: here}
+workloads:
+`+sweep.String()+`
+objectives:
+  - own at20 response_time.p50 < 100ms
+schedule: {blocks: 6, seed: 1}
+`, func(a answer.Answer) (wrong []string) {
+		if len(a.Saturation) != 1 || len(a.Saturation[0].Arms) != 1 {
+			t.Fatalf("%+v", a.Saturation)
+		}
+		arm := a.Saturation[0].Arms[0]
+		knee := arm.Knee.Value
+		if knee == nil || arm.Knee.Interval == nil || *knee > 200 || *knee < 150 {
+			return []string{fmt.Sprintf("the service saturates at %+v", arm.Knee)}
+		}
+		t.Logf("%.1f/s %v", *knee, *arm.Knee.Interval)
+		for _, at := range arm.At {
+			if at.Fraction == 0.5 && at.Stat == result.P50 && (at.Value < 5e-3 || at.Value > 20e-3) {
+				wrong = append(wrong, fmt.Sprintf("at half of it a response takes %v s", at.Value))
+			}
+		}
+		// The queue of more than is answered grows through the window: its half waits for longer than 100 ms at 400/s.
+		k := arm.Keeps
+		if len(k) != 1 || k[0].Rate.Value == nil || *k[0].Rate.Value < 120 || *k[0].Rate.Value > 400 {
+			wrong = append(wrong, fmt.Sprintf("the objective is kept up to %+v", k))
+		}
+		return wrong
+	})
+}
+
 // TestHTTPFaults: a service that is not there, and one that does not answer, are told in the run's own words, in time.
 func TestHTTPFaults(t *testing.T) {
 	t.Parallel()

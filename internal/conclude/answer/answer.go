@@ -11,6 +11,7 @@ import (
 	"nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/conclude/answer/meaning"
 	"nearfar/internal/conclude/answer/proof"
+	"nearfar/internal/conclude/answer/saturation"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -35,6 +36,8 @@ type Answer struct {
 	// that is measured beside round trips (docs/meaning.md). Added is what round trips and bytes add in each arm.
 	Meaning []meaning.Meaning `json:"meaning,omitempty"`
 	Added   *meaning.Added    `json:"added,omitempty"`
+	// Saturation is what the arms carry, of workloads that differ only in the offered rate (docs/saturation.md).
+	Saturation []saturation.Saturation `json:"saturation,omitempty"`
 	// Inside is where the time of round trips went, of each workload with a watched twin (docs/inside.md).
 	Inside []inside.Inside `json:"inside,omitempty"`
 	// Captured is what was captured, of each workload with a captured twin (docs/captures.md).

@@ -170,6 +170,12 @@ func (w Workload) SameButLength(o Workload) bool {
 	return written(w) == written(o)
 }
 
+// SameButRate says that two workloads measure the same, apart from the rate that they offer.
+func (w Workload) SameButRate(o Workload) bool {
+	w.Name, w.Question, w.OfferedRate, w.Optional = o.Name, o.Question, o.OfferedRate, o.Optional
+	return written(w) == written(o)
+}
+
 // HostsIdentity identifies the hosts of an arm for a comparison with those of other experiments: how they are made or
 // reached, and for hosts on the machine that runs nearfar its name.
 func (e *Experiment) HostsIdentity(arm, machine string) string {

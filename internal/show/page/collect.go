@@ -362,26 +362,27 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 
 // loads finds the workloads that differ only in the offered rate.
 func (c *collector) loads() []Load {
-	byRest := map[string]*Load{}
-	var order []*Load
+	type sweep struct {
+		first experiment.Workload
+		load  *Load
+	}
+	var order []sweep
 	for i, w := range c.experiment.Workloads {
-		if w.Mode != experiment.Load || w.OfferedRate <= 0 || c.manifest.Skipped[w.Name] != "" {
+		responds := w.Mode == experiment.Load || w.Mode == experiment.HTTP
+		if !responds || w.OfferedRate <= 0 || c.manifest.Skipped[w.Name] != "" {
 			continue
 		}
-		rate := w.OfferedRate
-		rest := w
-		rest.Name, rest.OfferedRate, rest.Optional = "", 0, false
-		description := describe(rest)
-		load, known := byRest[description]
-		if !known {
-			load = &Load{Description: description}
-			byRest[description] = load
-			order = append(order, load)
+		at := slices.IndexFunc(order, func(s sweep) bool { return s.first.SameButRate(w) })
+		if at < 0 {
+			rest := w
+			rest.OfferedRate = 0
+			order, at = append(order, sweep{w, &Load{Description: describe(rest)}}), len(order)
 		}
-		load.Rates = append(load.Rates, LoadPoint{Workload: i, Offered: rate})
+		order[at].load.Rates = append(order[at].load.Rates, LoadPoint{Workload: i, Offered: w.OfferedRate})
 	}
 	loads := []Load{}
-	for _, load := range order {
+	for _, s := range order {
+		load := s.load
 		slices.SortStableFunc(load.Rates, func(a, b LoadPoint) int { return cmp.Compare(a.Offered, b.Offered) })
 		if len(load.Rates) > 1 && load.Rates[0].Offered < load.Rates[len(load.Rates)-1].Offered {
 			loads = append(loads, *load)

@@ -66,6 +66,7 @@ func csvTable(w io.Writer, a answer.Answer) error {
 		}
 	}
 	rows = append(rows, meaningRows(a)...)
+	rows = append(rows, saturationRows(a)...)
 	rows = append(rows, objectiveRows(a)...)
 	rows = append(rows, noiseFloorRows(a)...)
 	for i, row := range rows {

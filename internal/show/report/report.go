@@ -96,8 +96,8 @@ func sections(a answer.Answer) []section {
 	for _, s := range []section{
 		noiseFloorSection(a), findingSection(a), proofSection(a), providerSection(a), sourceSection(a),
 		objectiveSection(a), settingSection(a), failureSection(a), armSection(a), comparisonSection(a), earlierSection(a),
-		deploymentSection(a), resolveSection(a), distributionSection(a), layerSection(a), meaningSection(a),
-		insideSection(a), capturedSection(a), differsSection(a), limitSection(a), warningSection(a),
+		deploymentSection(a), resolveSection(a), distributionSection(a), layerSection(a), saturationSection(a),
+		meaningSection(a), insideSection(a), capturedSection(a), differsSection(a), limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.lines)+len(s.warnings) > 0 {
 			s.title = printable(s.title)

@@ -80,6 +80,7 @@ export interface Answer {
   objectives?: Objective[];
   meaning?: Meaning[];
   added?: Added;
+  saturation?: Saturation[];
   inside?: Inside[];
   captured?: Captured[];
   sources?: Source[];
@@ -1124,6 +1125,50 @@ export interface RunQuantity {
   better_if?: string;
   better: string;
   compared: boolean;
+}
+
+export interface Saturation {
+  workloads: string[];
+  rates: number[];
+  arms: SaturationArm[];
+}
+
+export interface SaturationArm {
+  arm: string;
+  blocks: number;
+  knee: SaturationRate;
+  change: SaturationEstimate | null;
+  at: SaturationAt[];
+  keeps?: SaturationKeeps[];
+}
+
+export interface SaturationAt {
+  fraction: number;
+  rate: number;
+  stat: string;
+  value: number;
+  interval: Interval;
+}
+
+export interface SaturationEstimate {
+  value: number;
+  interval: Interval;
+}
+
+export interface SaturationKeeps {
+  metric: MetricName;
+  stat: string;
+  unit: string;
+  scope?: string;
+  better_if?: string;
+  bound: number;
+  rate: SaturationRate;
+}
+
+export interface SaturationRate {
+  value: number | null;
+  interval: Interval;
+  beyond?: string;
 }
 
 export interface SelfDiffers {

@@ -24,6 +24,7 @@ import { Paths } from "./paths.ts";
 import { Distribution, Percentiles } from "./percentiles.ts";
 import { ProofSection } from "./proof.ts";
 import { RecordsSection } from "./records.ts";
+import { SaturationSection } from "./saturation.ts";
 import { ChartSection, type Section } from "./section.ts";
 import { Quantiles, Sides } from "./sides.ts";
 import { Trials } from "./trials.ts";
@@ -90,6 +91,7 @@ export class Page {
       new EarlierSection(), this.layers, new InsideSection(), new CapturesSection(),
       new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
+      new SaturationSection(),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
     const checks = new Checks();
