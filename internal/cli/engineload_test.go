@@ -7,12 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"nearfar/internal/onhost/hostverbs"
 )
@@ -34,6 +38,13 @@ func TestEngineLoadUsage(t *testing.T) {
 		{"load 127.0.0.1:1 --sweep 10/s --samples x", "one load"},
 		{"load 127.0.0.1:1 --sweep 10/s --objective fast", "objective"},
 		{"load 127.0.0.1:1 --sweep 10/s --objective loss<1%", "udp"},
+		{"load 127.0.0.1:1 --sweep 10/s --trials 3", "--objective"},
+		{"load 127.0.0.1:1 --sweep 10/s --objective response_time.p50<1s --trials 99", "trials"},
+		{"http 127.0.0.1:1 --sweep 10/s --rate 10/s", "one of --rate and --sweep"},
+		{"http 127.0.0.1:1 --objective response_time.p50<1s", "--sweep"},
+		{"http 127.0.0.1:1 --sweep 10/s --trials 3", "--objective"},
+		{"http 127.0.0.1:1 --sweep 10/s --objective loss<1%", "udp"},
+		{"http 127.0.0.1:1 --sweep 10/s..5/s", "lower"},
 		{"load 127.0.0.1:1 --rate 10/s --protocol udp --request 64B --response 65B", "amplifies"},
 		{"load 127.0.0.1:1 --rate 10/s --duration 0s", "step"},
 		{"load 127.0.0.1:1 --rate 10/s --spin 2s", "spin"},
@@ -168,5 +179,41 @@ func TestEngineSweep(t *testing.T) {
 		if p.Type != "point" || p.Achieved <= 0 || p.Kept == nil || *p.Kept {
 			t.Errorf("%+v", p)
 		}
+	}
+}
+
+// TestEngineHTTPSweep sweeps requests of HTTP, to nearfar's server and to a service that answers one at a time: each
+// takes 4 ms or more, so that it carries less than 250 a second.
+func TestEngineHTTPSweep(t *testing.T) {
+	address := serveLoads(t)
+	out := runEngine(t, "http", address, "--sweep", "100/s..400/s", "--duration", "300ms", "--warmup", "20ms",
+		"--objective", "response_time.p50 < 1h", "--trials", "3")
+	if lines := strings.Count(out, "  kept"); lines != 3 || !strings.Contains(out, "the limit is higher") {
+		t.Error(out)
+	}
+	var one sync.Mutex
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		one.Lock()
+		defer one.Unlock()
+		time.Sleep(4 * time.Millisecond)
+	}))
+	defer service.Close()
+	printed := runEngine(t, "http", "--to", service.URL, "--sweep", "100/s,1000/s", "--duration", "300ms", "--warmup", "20ms",
+		"--concurrency", "64", "--objective", "response_time.p50 < 40ms", "--trials", "3", "-f", "json")
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	var last struct {
+		Verdict string
+		Best    float64 `json:"best_rate"`
+		Upper   float64 `json:"upper_rate"`
+		Points  []struct{ Rate float64 }
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(last.Verdict)
+	// At 1000/s the queue grows for 300 ms, so its middle waits much longer than 40 ms; at 100/s, which gives enough
+	// requests for a median, few wait.
+	if last.Best < 100 || last.Upper > 1000 || last.Upper > last.Best*1.06 || len(last.Points) < 6 {
+		t.Errorf("%+v", last)
 	}
 }

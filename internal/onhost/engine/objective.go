@@ -74,9 +74,12 @@ func (o Objective) Kept(r record.Result) (bool, error) {
 		return false, nil
 	}
 	v, found := metric(r, o.metric, o.stat)
+	failed, _ := metric(r, result.Errors, "")
 	switch {
 	case found:
 		return v < o.limit, nil
+	case failed > 0:
+		return false, nil // failed requests are slower than all others, and decide the value
 	case o.metric == result.Loss:
 		return false, errors.New("loss is of udp; over tcp nothing is lost")
 	}

@@ -171,3 +171,93 @@ func TestGeometricRates(t *testing.T) {
 		t.Error(len(got))
 	}
 }
+
+// flaky is a queue whose measurements near the limit miss now and then: at 12,000/s and above every third does.
+func flaky(capacity float64) func(rate float64) (record.Result, error) {
+	n := 0
+	calm := queue(capacity)
+	return func(rate float64) (record.Result, error) {
+		n++
+		if rate >= 12000 && n%3 == 0 {
+			return calm(0.9 * capacity) // as if more was offered
+		}
+		return calm(rate)
+	}
+}
+
+func searchOf(t *testing.T, trials int, rates []float64, measure func(float64) (record.Result, error)) record.Sweep {
+	t.Helper()
+	o, err := ParseObjective("response_time.p99 < 50us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sweep{options: SweepOptions{Rates: rates, Objective: &o, Trials: trials}, measure: measure,
+		each: func(record.Point) error { return nil }}
+	if err := errors.Join(s.curve(), s.find()); err != nil {
+		t.Fatal(err)
+	}
+	return s.record
+}
+
+// TestSearchByMajority: single measurements that miss do not move the search, and the range in which they do is told.
+func TestSearchByMajority(t *testing.T) {
+	s := searchOf(t, 5, GeometricRates(1000, 64000), flaky(20000))
+	if s.Best == nil || s.Upper == nil || *s.Best > 16000 || *s.Upper < 16000 || *s.Upper > *s.Best*sweepPrecision {
+		t.Fatalf("%+v", s)
+	}
+	if s.Doubtful == nil || s.Doubtful[0] < 12000 || s.Doubtful[0] >= *s.Best || s.Doubtful[1] != *s.Upper {
+		t.Errorf("%v, and the bounds are %v and %v", s.Doubtful, *s.Best, *s.Upper)
+	}
+	if !strings.Contains(s.Verdict, "in most of 5 trials is ") || !strings.Contains(s.Verdict, "single trials missed it") {
+		t.Errorf("%q", s.Verdict)
+	}
+	tried := map[float64]int{}
+	for _, p := range s.Points {
+		tried[p.Rate]++
+	}
+	for rate, n := range tried {
+		if n > 5 {
+			t.Errorf("%d trials at %v/s", n, rate)
+		}
+	}
+}
+
+func TestSearchEnds(t *testing.T) {
+	if s := searchOf(t, 3, []float64{17000, 18000}, queue(20000)); s.Best != nil ||
+		!strings.Contains(s.Verdict, "even the lowest rate, 17000/s") {
+		t.Errorf("%+v", s)
+	}
+	// The first measurement at the highest rate misses by chance.
+	n := 0
+	s := searchOf(t, 3, []float64{1000, 2000}, func(rate float64) (record.Result, error) {
+		if n++; n == 2 {
+			return queue(20000)(19000)
+		}
+		return queue(20000)(rate)
+	})
+	if s.Best == nil || *s.Best != 2000 || s.Upper != nil || !strings.Contains(s.Verdict, "the limit is higher") {
+		t.Errorf("%+v", s)
+	}
+	for trials, want := range map[int]string{2: "several trials decide", MaxTrials + 1: "write 1 to", -1: "write 1 to"} {
+		err := SweepOptions{Rates: []float64{1}, Trials: trials}.Validate()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d trials: %v", trials, err)
+		}
+	}
+}
+
+// TestFailedRequestsMissAnObjective: if so many requests fail that a percentile is not known, it is not kept.
+func TestFailedRequestsMissAnObjective(t *testing.T) {
+	o, err := ParseObjective("response_time.p99 < 50us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record.Result{Metrics: []result.Metric{{Name: result.Errors, Value: 3}}}
+	if kept, err := o.Kept(r); kept || err != nil {
+		t.Errorf("%v, %v", kept, err)
+	}
+	r.Metrics[0].Value = 0
+	if _, err := o.Kept(r); err == nil {
+		t.Error("a value that is not there, without failures, says nothing")
+	}
+}

@@ -34,6 +34,10 @@ type SweepOptions struct {
 	Rates []float64
 	// Objective is what the rate to be found must meet; nil for none.
 	Objective *Objective
+	// Trials is how many measurements decide a rate of the search, by their majority. 0 and 1 are one.
+	Trials int
+	// Measure measures at a rate, if it is not Run at this rate.
+	Measure func(ctx context.Context, rate float64) (record.Result, error)
 }
 
 // GeometricRates are rates from the lowest to the highest, each twice the one before. The last step may be shorter.
@@ -55,8 +59,10 @@ func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (
 		return record.Sweep{}, err
 	}
 	s := sweep{options: o, each: each, measure: func(rate float64) (record.Result, error) {
-		return runAt(ctx, o.Run,
-			rate)
+		if o.Measure != nil {
+			return o.Measure(ctx, rate)
+		}
+		return runAt(ctx, o.Run, rate)
 	}}
 	s.sleeps()
 	if err := s.curve(); err != nil {
@@ -72,18 +78,21 @@ func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (
 func runAt(ctx context.Context, o session.RunOptions, rate float64) (record.Result, error) {
 	o.Load.Schedule.Steps = []timing.Step{{Rate: rate, Length: o.Params.Duration}}
 	o.Live = false
-	r, err := Run(ctx, o, silent{})
+	r, err := Run(ctx, o, Silent{})
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("at %.6g/s: %w", rate, err)
 	}
 	return r, err
 }
 
-// silent is an Observer that ignores everything.
-type silent struct{}
+// Silent is an Observer that ignores everything.
+type Silent struct{}
 
-func (silent) Start(record.Start) error       { return nil }
-func (silent) Interval(record.Interval) error { return nil }
+// Start ignores how a measurement starts.
+func (Silent) Start(record.Start) error { return nil }
+
+// Interval ignores an interval.
+func (Silent) Interval(record.Interval) error { return nil }
 
 // sweep is a running sweep.
 type sweep struct {
@@ -128,8 +137,9 @@ func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
 
 // sleeps adds a note if the sender sleeps between requests at some rates and spins at others.
 func (s *sweep) sleeps() {
-	if s.options.Run.Params.WaitOrDefault() == wire.WaitSpin {
-		return // at all of them
+	p := s.options.Run.Params
+	if p.Mode == wire.ModeHTTP || p.WaitOrDefault() == wire.WaitSpin {
+		return // at none of them, or at all
 	}
 	spin := s.options.Run.Load.Spin.Seconds()
 	if slices.Min(s.options.Rates)*spin < 1 && slices.Max(s.options.Rates)*spin >= 1 {
@@ -162,6 +172,8 @@ func (s *sweep) find() error {
 	points := s.record.Points
 	failed := slices.IndexFunc(points, func(p record.Point) bool { return !*p.Kept })
 	switch {
+	case s.options.Trials > 1 && failed >= 0:
+		return s.search(max(failed, 1))
 	case failed == 0:
 		s.record.Verdict = fmt.Sprintf("even the lowest rate, %.6g/s, does not keep %s", points[0].Rate, objective)
 		return nil
@@ -195,6 +207,12 @@ func (s *sweep) find() error {
 
 // Validate checks the options before anything is measured.
 func (o SweepOptions) Validate() error {
+	if o.Trials < 0 || o.Trials > MaxTrials {
+		return fmt.Errorf("%d trials: write 1 to %d", o.Trials, MaxTrials)
+	}
+	if o.Trials > 1 && o.Objective == nil {
+		return errors.New("several trials decide whether an objective is kept: there is none")
+	}
 	if o.Objective != nil && o.Objective.metric == result.Loss && o.Run.Params.Protocol != wire.UDP {
 		return errors.New("loss is of udp; over tcp nothing is lost")
 	}

@@ -26,6 +26,7 @@ type httpRun struct {
 	verbs                      *Verbs
 	params                     wire.Params
 	load                       session.Load
+	sweep                      loadFlags // its flags of a sweep
 	request, response, version string
 	rate, arrivals             string
 	seed                       uint64
@@ -42,7 +43,8 @@ func (v *Verbs) engineHTTP() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "http [HOST:PORT]", Short: "Requests of HTTP, to nearfar's server or to a URL",
 		Long: `Sends requests of HTTP and times each until the last byte of its answer: one after the other, or with --rate at
-their due times, whatever the answers do. The server is 'nearfar engine serve', or with --to any service. Redirects are
+their due times, whatever the answers do. With --sweep it measures at one rate after the other, and with --objective
+finds the highest rate that keeps it. The server is 'nearfar engine serve', or with --to any service. Redirects are
 not followed, and no proxy is used.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
@@ -61,6 +63,7 @@ not followed, and no proxy is used.`,
 	f.StringVar(&c.rate, "rate", "", "requests per second, such as 500/s; without, each follows the last answer")
 	f.StringVar(&c.arrivals, "arrivals", timing.ConstantArrivals, "constant, or poisson")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the random times of --arrivals poisson")
+	c.sweep.sweepFlags(cmd)
 	f.IntVar(&c.ip, "ip", 0, "version of IP for the name in --to, 4 or 6; 0 for any")
 	f.StringToStringVar(&c.headers, "header-env", nil, "more headers for --to, each with the environment `VARIABLE` "+
 		"that has its value, such as Authorization=API_TOKEN")
@@ -94,6 +97,9 @@ func (c *httpRun) read(cmd *cobra.Command, args []string) error {
 		c.load.Schedule = timing.Schedule{Arrivals: c.arrivals, Seed: c.seed,
 			Steps: []timing.Step{{Rate: rate, Length: c.params.Duration}}}
 	}
+	if err := c.readSweep(); err != nil {
+		return err
+	}
 	changed := cmd.Flags().Changed
 	switch {
 	case c.format != "text" && c.format != "json":
@@ -107,10 +113,28 @@ func (c *httpRun) read(cmd *cobra.Command, args []string) error {
 			"and its service decides how large its answers are")
 	case c.to == "" && (len(c.headers) > 0 || c.ca != "" || c.certificate != "" || c.privateStdin || c.ip != 0):
 		return errors.New("--header-env, --ca, --certificate, --private-stdin and --ip are for a service of your own: --to")
-	case c.rate == "" && changed("arrivals"):
-		return errors.New("--arrivals needs --rate: without, each request follows the last answer")
+	case c.rate == "" && c.sweep.sweep == "" && changed("arrivals"):
+		return errors.New("--arrivals needs --rate or --sweep: without, each request follows the last answer")
 	}
 	return c.params.Validate()
+}
+
+// readSweep reads the flags of a sweep.
+func (c *httpRun) readSweep() error {
+	l := &c.sweep
+	switch {
+	case l.sweep == "" && l.objective == "" && l.trials == 1:
+		return nil
+	case l.sweep == "":
+		return errors.New("--objective and --trials need --sweep, which measures at several rates")
+	case c.rate != "":
+		return errors.New("give one of --rate and --sweep: what is to be offered")
+	case l.trials != 1 && l.objective == "":
+		return errors.New("--trials needs --objective: they decide whether a rate keeps it")
+	}
+	c.load.Schedule = timing.Schedule{Arrivals: c.arrivals, Seed: c.seed}
+	l.offered = c.load
+	return l.readSweep(c.params)
 }
 
 func (c *httpRun) run(cmd *cobra.Command, args []string) error {
@@ -134,6 +158,9 @@ func (c *httpRun) run(cmd *cobra.Command, args []string) error {
 		return noSecret()
 	}
 	o := session.RunOptions{Server: args[0], Secret: secret, Params: c.params, Load: c.load}
+	if c.sweep.sweeps() {
+		return c.verbs.printSweep(cmd.Context(), c.format, c.sweep.options(o))
+	}
 	return c.verbs.printed(c.format, func(to session.Observer) (record.Result, error) {
 		return engine.Run(cmd.Context(), o, to)
 	})
@@ -159,6 +186,15 @@ func (c *httpRun) measureURL(ctx context.Context) error {
 	}
 	if err := private.Into(&o); err != nil {
 		return err
+	}
+	if c.sweep.sweeps() {
+		options := c.sweep.options(session.RunOptions{Params: p, Load: c.load})
+		options.Measure = func(ctx context.Context, rate float64) (record.Result, error) {
+			at := o
+			at.Schedule.Steps = []timing.Step{{Rate: rate, Length: p.Duration}}
+			return web.Measure(ctx, at, engine.Silent{})
+		}
+		return c.verbs.printSweep(ctx, c.format, options)
 	}
 	start := record.Start{Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, Server: c.to,
 		Request: p.Request, Connections: p.Connections, Warmup: p.Warmup.Seconds(), Duration: p.Duration.Seconds()}

@@ -43,6 +43,7 @@ then finds the highest rate that keeps the objective.`)
 type loadFlags struct {
 	rate, arrivals, steps string
 	sweep, objective      string
+	trials                int
 	seed                  uint64
 	spin                  time.Duration
 	samples, histogram    string
@@ -62,11 +63,18 @@ func (l *loadFlags) flags(cmd *cobra.Command) {
 	f.Uint64Var(&l.seed, "seed", 1, "seed of the random times of --arrivals poisson")
 	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping "+
 		"and spins; 0 to never spin")
+	l.sweepFlags(cmd)
+	l.duration = cmd
+}
+
+// sweepFlags are the flags of a sweep, which http has too.
+func (l *loadFlags) sweepFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&l.sweep, "sweep", "", "rates to measure one after the other: 1000/s..64000/s (doubling), or "+
 		"1000/s,2000/s,3000/s")
 	f.StringVar(&l.objective, "objective", "", "with --sweep: find the highest rate that keeps this `OBJECTIVE`, "+
 		"such as 'response_time.p99 < 500us' or 'loss < 0.1%'")
-	l.duration = cmd
+	f.IntVar(&l.trials, "trials", 1, "with --objective: how many measurements decide a rate, by their majority")
 }
 
 func (l *loadFlags) fileFlags(cmd *cobra.Command) {
@@ -93,6 +101,8 @@ func (l *loadFlags) read(p *wire.Params) error {
 		return errors.New("give one of --rate, --steps and --sweep: what is to be offered")
 	case l.objective != "" && l.sweep == "":
 		return errors.New("--objective needs --sweep, which measures at several rates")
+	case l.trials != 1 && l.objective == "":
+		return errors.New("--trials needs --objective: they decide whether a rate keeps it")
 	case l.sweep != "" && (l.samples != "" || l.histogram != ""):
 		return errors.New("--samples and --histogram record one load: leave them out, or give --rate in place of " +
 			"--sweep")
@@ -136,7 +146,7 @@ func (l *loadFlags) readSweep(p wire.Params) error {
 func (l *loadFlags) sweeps() bool { return len(l.rates) > 0 }
 
 func (l *loadFlags) options(o session.RunOptions) engine.SweepOptions {
-	return engine.SweepOptions{Run: o, Rates: l.rates, Objective: l.wanted}
+	return engine.SweepOptions{Run: o, Rates: l.rates, Objective: l.wanted, Trials: l.trials}
 }
 
 // parseRates reads a range of rates, or a list.
@@ -249,18 +259,22 @@ func afterEach(point func(record.Point) error) func(record.Point) error {
 	}
 }
 
-// sweep measures the curve and prints each point as soon as it is there.
+// sweep sweeps a load.
 func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
-	options := c.load.options(o)
-	if c.format == "json" {
-		w := record.NewWriter(c.verbs.Data)
+	return c.verbs.printSweep(ctx, c.format, c.load.options(o))
+}
+
+// printSweep measures the curve and prints each point as soon as it is there.
+func (v *Verbs) printSweep(ctx context.Context, format string, options engine.SweepOptions) error {
+	if format == "json" {
+		w := record.NewWriter(v.Data)
 		s, err := engine.Sweep(ctx, options, afterEach(w.Point))
 		if err != nil {
 			return errors.Join(err, w.Failure(err.Error()))
 		}
 		return w.Sweep(s)
 	}
-	p := sweepPrinter{out: c.verbs.Stdout}
+	p := sweepPrinter{out: v.Stdout}
 	if err := p.head(); err != nil {
 		return err
 	}

@@ -41,7 +41,11 @@ type Sweep struct {
 	Objective string   `json:"objective,omitempty"`
 	Best      *float64 `json:"best_rate,omitempty"`
 	Verdict   string   `json:"verdict,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
+	// Upper is the lowest rate that did not meet it, if several trials decided. Doubtful is the range of rates in which
+	// single trials decided otherwise than most, if it is wider than from Best to Upper.
+	Upper    *float64    `json:"upper_rate,omitempty"`
+	Doubtful *[2]float64 `json:"doubtful_rates,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
 }
 
 // Point prints the line of one rate.
