@@ -45,6 +45,7 @@ func TestInABrowser(t *testing.T) {
 		{"tips", testTips},
 		{"places", testPlaces},
 		{"progress", testProgress},
+		{"what a difference means", testMeaning},
 		{"live page", testLivePage},
 		{"finished run", testFinishedRun},
 	} {

@@ -18,6 +18,7 @@ import { FindingsSection } from "./findings.ts";
 import { HostsSection } from "./hosts.ts";
 import { InsideSection } from "./inside.ts";
 import { Layers } from "./layers.ts";
+import { MeaningSection } from "./meaning.ts";
 import { EarlierSection, NoiseSection } from "./noise.ts";
 import { LoadCurve } from "./load.ts";
 import { Paths } from "./paths.ts";
@@ -88,7 +89,7 @@ export class Page {
     });
     const parts: Section[] = [
       new NoiseSection(), this.glance, new Paths(), proof, new Arms(), this.differences, new BlocksSection(),
-      new EarlierSection(), this.layers, new InsideSection(), new CapturesSection(),
+      new EarlierSection(), this.layers, new MeaningSection(), new InsideSection(), new CapturesSection(),
       new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new SaturationSection(),
