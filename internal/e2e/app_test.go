@@ -38,7 +38,7 @@ func needApp(t *testing.T) {
 }
 
 // TestAppOverWires: a page of Q queries, one after the other, takes Q round trips of the wire between the front and the
-// database, with 0, 50 and 500 us each way.
+// database, with 0, 50 and 500 us each way; and the answer says that so many round trips explain the difference.
 func TestAppOverWires(t *testing.T) {
 	needApp(t)
 	queries := []int{1, 10, 40}
@@ -50,14 +50,23 @@ func TestAppOverWires(t *testing.T) {
 	a := measure(t, `
 nearfar: v1
 name: app-wires
+baseline: w0
 arms:
   w0: {lab: {path: [{wire: {delay: 0us}}]}}
   w50: {lab: {path: [{wire: {delay: 50us}}]}}
   w500: {lab: {path: [{wire: {delay: 500us}}]}}
 workloads:
-`+workloads.String()+"schedule: {blocks: 4, seed: 1}\n", "--force")
+  - {name: rr, tool: native, duration: 500ms, warmup: 100ms}
+`+workloads.String()+"schedule: {blocks: 8, seed: 1}\n", "--force")
 	wantNoFailures(t, a)
-	for _, q := range queries {
+	if len(a.Meaning) != len(queries) {
+		t.Fatalf("%+v", a.Meaning)
+	}
+	for i, q := range queries {
+		t.Logf("%+v", a.Meaning[i].Text)
+		if between := a.Meaning[i].Between; between == nil || between[0] > float64(q) || between[1] < float64(q) {
+			t.Errorf("%d queries: %+v", q, a.Meaning[i])
+		}
 		name := fmt.Sprint("q", q)
 		zero := quickest(t, a, "w0", name, result.ResponseTime)
 		for arm, delay := range map[string]float64{"w50": 50e-6, "w500": 500e-6} {

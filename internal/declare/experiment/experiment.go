@@ -127,7 +127,10 @@ const (
 
 // OfApplication says that a mode is an application's: its times are what somebody waits for, and are made of round
 // trips and of work.
-func OfApplication(mode string) bool { return mode == HTTP || mode == CommandMode }
+func OfApplication(mode string) bool { return mode == HTTP || mode == App || mode == CommandMode }
+
+// Offers says that requests of a mode can be sent at an offered rate. Their time then begins when they are due.
+func Offers(mode string) bool { return mode == Load || mode == HTTP || mode == App }
 
 // The protocols.
 const (

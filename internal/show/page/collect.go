@@ -368,8 +368,7 @@ func (c *collector) loads() []Load {
 	}
 	var order []sweep
 	for i, w := range c.experiment.Workloads {
-		responds := w.Mode == experiment.Load || w.Mode == experiment.HTTP
-		if !responds || w.OfferedRate <= 0 || c.manifest.Skipped[w.Name] != "" {
+		if !experiment.Offers(w.Mode) || w.OfferedRate <= 0 || c.manifest.Skipped[w.Name] != "" {
 			continue
 		}
 		at := slices.IndexFunc(order, func(s sweep) bool { return s.first.SameButRate(w) })

@@ -164,7 +164,7 @@ const fewestRates = 3
 func sweepsOf(e *experiment.Experiment) [][]experiment.Workload {
 	var sweeps [][]experiment.Workload
 	for _, w := range e.Workloads {
-		if w.OfferedRate <= 0 || w.Mode != experiment.HTTP && w.Mode != experiment.Load || setAnywhere(e, w.Name) {
+		if w.OfferedRate <= 0 || !experiment.Offers(w.Mode) || setAnywhere(e, w.Name) {
 			continue
 		}
 		i := slices.IndexFunc(sweeps, func(s []experiment.Workload) bool { return s[0].SameButRate(w) })
