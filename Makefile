@@ -6,6 +6,7 @@ BIN   := bin/nearfar
 FUZZ  ?= 30s
 CHAOS ?= 1h
 SIMULATE ?= 1000
+PULLS ?= 200,0
 PROVIDERS ?= azurerm google aws
 # Where releases are published: https://HOST/OWNER/nearfar/releases. KEY is a file with the key that signs them.
 PLACE ?=
@@ -100,6 +101,12 @@ fuzz:
 chaos: $(PAGES)
 	./scripts/install-tools.sh test
 	NEARFAR_CHAOS=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
+
+## pull-requests: leads pull requests through their lives on a git server of this machine, PULLS=MEASURED,DRAWN of them
+## without a change and a fifth as many with one, and says how often the gate was wrong.
+.PHONY: pull-requests
+pull-requests:
+	NEARFAR_PULL_REQUESTS=$(PULLS) CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 0 -v -run '^TestPullRequest' ./ci
 
 ## simulate: draws runs from worlds whose truth is known, and prints how often answers are right: SIMULATE=1000 runs of
 ## each world. Takes long.

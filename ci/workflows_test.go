@@ -15,7 +15,9 @@ func TestWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"gate.yml", "gate-folders.yml"} {
+	for _, name := range []string{
+		"gate.yml", "gate-folders.yml", "gate-image.yml", "gate-pull-request.yml", "gate-sockperf.yml",
+	} {
 		example, err := os.ReadFile(filepath.Join("..", "docs", "examples", name))
 		if err != nil {
 			t.Fatal(err)
