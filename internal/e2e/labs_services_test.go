@@ -138,3 +138,45 @@ func TestOwnServiceThatRuns(t *testing.T) {
 		t.Errorf("%d comparisons, objectives %+v", len(a.Comparisons), a.Objectives)
 	}
 }
+
+// TestSlowdownLab: each of the four applications waits for the wire as often as the README of labs/slowdown says, and
+// its slow-down is in the answer.
+func TestSlowdownLab(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("PostgreSQL starts as another user only if that user's files can be made")
+	}
+	for _, p := range [][2]string{{"redis-server", "redis-server"}, {"redis-tools", "redis-benchmark"},
+		{"nginx-light", "/usr/sbin/nginx"}, {"apache2-utils", "ab"}, {"postgresql", "pgbench"},
+		{"mosquitto", "/usr/sbin/mosquitto"}, {"mosquitto-clients", "mosquitto_pub"}} { //nolint:misspell // their names
+		need(t, p[0], p[1])
+	}
+	const most = 1e-3 // the round trip of the longest wire, in seconds
+	a := measure(t, ofLab(t, "slowdown", "blocks: 8", "blocks: 2", "iterations: 1000", "iterations: 300",
+		"iterations: 500", "iterations: 200",
+		"  rtt-100us: {lab: {path: [wire: {rate: 1Gbit/s, delay: 50us}]}}\n", "",
+		"  rtt-200us: {lab: {path: [wire: {rate: 1Gbit/s, delay: 100us}]}}\n", "",
+		"  rtt-500us: {lab: {path: [wire: {rate: 1Gbit/s, delay: 250us}]}}\n", ""), "--force")
+	wantNoFailures(t, a)
+	for _, w := range []struct {
+		name, metric string
+		trips        float64
+	}{
+		{"cache", "get_time", 1}, {"pages", "page_time", 2}, {"broker", "fetch_time", 200 - 1},
+		{"database", "transaction_time", 7},
+	} {
+		slowest := smallest(t, a, "rtt-1ms", w.name, w.metric, "")
+		t.Logf("%s: %.3f ms, without the wire %.3f ms", w.name, slowest*1e3,
+			smallest(t, a, "rtt-0", w.name, w.metric, "")*1e3)
+		if least := 0.95 * w.trips * most; slowest < least { // programs round what they print
+			t.Errorf("%s: %v s, less than %v round trips of %v s", w.name, slowest, w.trips, most)
+		}
+		found := false
+		for _, c := range a.Comparisons {
+			found = found || c.Workload == w.name && c.Metric == w.metric && c.Arm == "rtt-1ms" && c.Relative != nil
+		}
+		if !found {
+			t.Errorf("%s has no slow-down: %+v", w.name, a.Comparisons)
+		}
+	}
+}
