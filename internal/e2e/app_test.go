@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -266,25 +265,7 @@ func TestAppSecretsStay(t *testing.T) {
 	if err != nil || strings.Contains(said, canary) {
 		t.Fatalf("%v: %s", err, said)
 	}
-	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("%q, %v", runs, err)
-	}
-	nearfar(t, dir, nil, "report", runs[0], "-f", "html", "-o", "report.html")
-	files := 0
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if files++; bytes.Contains(text, []byte(canary)) {
-			t.Errorf("%s has the password", path)
-		}
-		return err
-	})
-	if err != nil || files < 6 {
-		t.Errorf("%d files, %v", files, err)
-	}
+	isNowhere(t, dir, canary)
 }
 
 // TestAppFaults: a database that is gone, slow, closed to this password or not installed is told in the run's own
@@ -389,36 +370,5 @@ func awaitConnection(t *testing.T, port string) {
 func TestAppOnAgents(t *testing.T) {
 	t.Parallel()
 	needApp(t)
-	for _, allowed := range []bool{false, true} {
-		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
-			dir := workspace(t)
-			args := []string{"--listen", "127.0.0.1:0"}
-			if allowed {
-				args = append(args, "--allow-command")
-			}
-			join := startAgent(t, dir, args...)
-			file := write(t, dir, `nearfar: v1
-name: own
-hosts: {a: {local: {}, port: 7861}, b: {agent: "${JOIN}", port: 7861}}
-arms: {there: {client: b, server: a}}
-workloads: [{name: x, tool: app, queries: 2, duration: 300ms, warmup: 100ms}]
-schedule: {blocks: 1}
-`)
-			cmd := exec.Command(program, "run", "--force", "--out", "out", "-f", "json", file)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOIN="+join)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			says := strings.Join(strings.Fields(stderr.String()), " ")
-			switch {
-			case allowed && err != nil:
-				t.Errorf("%v: %s", err, says)
-			case allowed:
-				wantNoFailures(t, answerOf(t, out, dir))
-			case err == nil || !strings.Contains(says, "without --allow-command") ||
-				!strings.Contains(says, "nothing was measured"):
-				t.Errorf("%v: %s", err, says)
-			}
-		})
-	}
+	onlyIfAllowed(t, 7861, "tool: app, queries: 2, duration: 300ms, warmup: 100ms")
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -303,6 +302,12 @@ schedule: {blocks: 2, seed: 1}
 // so before anything is measured, unless it was started with --allow-command.
 func TestCommandOnAgents(t *testing.T) {
 	t.Parallel()
+	onlyIfAllowed(t, 7831, `tool: command, client: [sh, -c, 'echo 5; touch ran'], metrics: {x: {regex: '(\d)', unit: s}}`)
+}
+
+// onlyIfAllowed measures a workload between this machine and an agent, which takes it with --allow-command alone.
+func onlyIfAllowed(t *testing.T, port int, workload string) {
+	t.Helper()
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
 			dir := workspace(t)
@@ -311,16 +316,15 @@ func TestCommandOnAgents(t *testing.T) {
 				args = append(args, "--allow-command")
 			}
 			join := startAgent(t, dir, args...)
-			file := write(t, dir, `nearfar: v1
+			file := write(t, dir, fmt.Sprintf(`nearfar: v1
 name: own
-hosts: {a: {local: {}, port: 7831}, b: {agent: "${JOIN}", port: 7831}}
+hosts: {a: {local: {}, port: %[1]d}, b: {agent: "${JOIN}", port: %[1]d}}
 arms: {there: {client: b, server: a}}
-workloads: [{name: x, tool: command, client: [sh, -c, 'echo 5; touch ran'], metrics: {x: {regex: '(\d)', unit: s}}}]
+workloads: [{name: x, %[2]s}]
 schedule: {blocks: 1}
-`)
+`, port, workload))
 			cmd := exec.Command(program, "run", "--force", "--out", "out", "-f", "json", file)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOIN="+join)
-			cmd.SysProcAttr = &syscall.SysProcAttr{}
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
