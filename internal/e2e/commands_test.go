@@ -175,6 +175,7 @@ func exceptions() []exception {
 		{"labs/own-service/README.md", "nearfar run --dry-run ", "internal/e2e/labs_services_test.go TestOwnServiceThatRuns",
 			"it needs machines with a service"},
 		{"labs/slowdown/README.md", "nearfar run ", "internal/e2e/labs_services_test.go TestSlowdownLab", "it takes minutes"},
+		{"labs/tls/README.md", "nearfar run ", "internal/e2e/labs_services_test.go TestTLSLab", "its trials are short"},
 		{"labs/placement-group/README.md", "nearfar import ", published, "its output is compared byte for byte"},
 		{"labs/proximity/README.md", "nearfar import ", published, "its output is compared byte for byte"},
 		{"labs/zones/README.md", "nearfar import ", published, "its output is compared byte for byte"},

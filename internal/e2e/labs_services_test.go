@@ -18,9 +18,8 @@ import (
 )
 
 // TestTLSLab: labs/tls takes as many round trips as its README says: the wire of 20 ms is in the quickest request of
-// each arm, and in each of its phases.
+// each arm, and in each of its phases. Beside other tests, a trial of a second may be over before an answer is there.
 func TestTLSLab(t *testing.T) {
-	t.Parallel()
 	const wire = 0.020
 	a := measure(t, ofLab(t, "tls", "blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
@@ -51,9 +50,8 @@ func TestTLSLab(t *testing.T) {
 }
 
 // TestOwnServiceLab: the template measures a service of Python's and nearfar's own pages, and both have the two round
-// trips of a new connection.
+// trips of a new connection. Nothing runs beside it, since its trials are short.
 func TestOwnServiceLab(t *testing.T) {
-	t.Parallel()
 	need(t, "curl", "curl")
 	const wire = 0.010
 	a := measure(t, ofLab(t, "own-service", "blocks: 12", "blocks: 2", "duration: 500ms, warmup: 100ms",
