@@ -54,6 +54,21 @@ func queue(e *experiment.Experiment, capacity map[string]float64) []result.Trial
 
 func holds(i figures.Interval, v float64) bool { return i != nil && i[0] <= v && v <= i[1] }
 
+// TestModesOfSweeps: whatever offers a rate makes a sweep, and nothing else.
+func TestModesOfSweeps(t *testing.T) {
+	for mode, want := range map[string]int{
+		experiment.HTTP: 1, experiment.App: 1, experiment.Load: 1, experiment.RR: 0, experiment.Stream: 0,
+	} {
+		e := sweepOf(100, 200, 400, 800, 1600)
+		for i := range e.Workloads {
+			e.Workloads[i].Mode = mode
+		}
+		if all := Of(e, queue(e, map[string]float64{"near": 1000, "far": 800}), nil, false); len(all) != want {
+			t.Errorf("%s: %d sweeps, want %d", mode, len(all), want)
+		}
+	}
+}
+
 func TestSaturationOfQueues(t *testing.T) {
 	e := sweepOf(100, 200, 400, 500, 600, 700, 800, 900, 1600)
 	limit := Limit{Quantity: p99, Bound: 20e-3, Workload: "at200/s"}
