@@ -74,7 +74,6 @@ func pageRuns() map[string]func(*pageRun) {
 		"labs/load/README.md":        runLoad,
 		"labs/overlay/README.md":     runOverlay,
 		"labs/own-service/README.md": runOwnService,
-		"labs/tls/README.md":         runTLS,
 		"labs/web-sql/README.md":     runWebSQL,
 	}
 }
@@ -288,8 +287,6 @@ func runOverlay(r *pageRun) {
 		"  - {name: netperf-1k, tool: netperf, mode: rr, protocol: tcp, request: 1024B, response: 1024B, "+
 			"duration: 1s, optional: true}\n", "")
 }
-
-func runTLS(r *pageRun) { r.lab("tls", "duration: 1s, warmup: 200ms", "duration: 200ms, warmup: 70ms") }
 
 func runOwnService(r *pageRun) {
 	r.save("my-service.yaml", ofLab(r.t, "own-service", "blocks: 12", "blocks: 1", "iterations: 30", "iterations: 20",
