@@ -1,56 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"nearfar/internal/kits/hostprogram"
 )
 
-const (
-	maxSize       = 12 << 20
-	maxCompressed = 5 << 20
-)
-
-// TestSize builds the agent for every system on which it runs. It is copied to hosts, and embedded in nearfar.
+// TestSize builds the agent for every system on which it runs.
 func TestSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds programs for three systems")
-	}
-	for _, target := range []string{"linux/amd64", "linux/arm64", "windows/amd64"} {
-		system, arch, _ := strings.Cut(target, "/")
-		file := filepath.Join(t.TempDir(), "nearfar-agent")
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
-			"-ldflags", "-s -w -buildid=", "-o", file, ".")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", target, err, out)
-		}
-		program, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var compressed bytes.Buffer
-		z, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := z.Write(program); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d KB, compressed %d KB", target, len(program)>>10, compressed.Len()>>10)
-		if len(program) > maxSize || compressed.Len() > maxCompressed {
-			t.Errorf("%s: %d bytes, compressed %d; at most %d and %d are wanted", target, len(program),
-				compressed.Len(), maxSize, maxCompressed)
-		}
-	}
+	hostprogram.Size(t, "linux/amd64", "linux/arm64", "windows/amd64")
 }
 
 // TestDependencies: the agent consists of what runs on a host. Databases, pages and clients of clouds stay out.
@@ -77,20 +35,6 @@ func TestDependencies(t *testing.T) {
 		"gonum.org/v1/gonum/",
 	}
 	for _, system := range []string{"linux", "windows"} {
-		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range strings.FieldsSeq(string(out)) {
-			first, _, _ := strings.Cut(name, "/")
-			if !strings.Contains(first, ".") && first != "nearfar" || slices.Contains(allowed, name) {
-				continue // the standard library, or wanted
-			}
-			if !slices.ContainsFunc(below, func(prefix string) bool { return strings.HasPrefix(name+"/", prefix) }) {
-				t.Errorf("%s: the agent imports %s", system, name)
-			}
-		}
+		hostprogram.Imports(t, system, allowed, below)
 	}
 }
