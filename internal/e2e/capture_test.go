@@ -84,8 +84,8 @@ func TestCaptureLab(t *testing.T) {
 	})
 }
 
-// TestCaptureAsUser captures in a lab as an ordinary user, and reads the files with other programs. Beside other tests a
-// trial may have fewer transactions than are wanted.
+// TestCaptureAsUser captures in a lab as an ordinary user, and reads the files with other programs. Beside other tests
+// a trial may have fewer transactions than are wanted.
 func TestCaptureAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("not root: all tests run as an ordinary user")

@@ -122,10 +122,10 @@ func smallest(t *testing.T, a answer.Answer, arm, workload, metric, stat string)
 // tripsWithAFraction finds a ratio that is told as if it were a number of round trips.
 var tripsWithAFraction = regexp.MustCompile(`\d\.\d+( \([^)]*\))? (of them|round trip)`)
 
-// TestMeaningOfHTTP: over wires of 0, 50 and 500 us, the number of round trips that the answer finds in a request is the
-// one that HTTP has: one over a connection that stays, one more to connect, and one more for TLS 1.3. It explains all
-// but 4 % of the difference: the hosts' part, which grows with the wire by other times in rr than in a request. What is
-// left is told as a time, and no ratio as a number of round trips.
+// TestMeaningOfHTTP: over wires of 0, 50 and 500 us, the number of round trips that the answer finds in a request is
+// the one that HTTP has: one over a connection that stays, one more to connect, and one more for TLS 1.3. It explains
+// all but 4 % of the difference: the hosts' part, which grows with the wire by other times in rr than in a request.
+// What is left is told as a time, and no ratio as a number of round trips.
 func TestMeaningOfHTTP(t *testing.T) {
 	truths := map[string]float64{"stays": 1, "each": 2, "tls-each": 3}
 	wantTruth(t, `

@@ -182,8 +182,8 @@ func TestNothingIsMeant(t *testing.T) {
 	}
 }
 
-// TestOwnRoundTripsComeFirst: nearfar's own round trips are taken before those of a tool that stands earlier in the file,
-// and that one's if there are no others.
+// TestOwnRoundTripsComeFirst: nearfar's own round trips are taken before those of a tool that stands earlier in the
+// file, and that one's if there are no others.
 func TestOwnRoundTripsComeFirst(t *testing.T) {
 	e := ofPages(12)
 	e.Workloads = append([]experiment.Workload{{Name: "echo", Tool: "ping", Mode: experiment.Ping}}, e.Workloads...)
@@ -313,8 +313,8 @@ func TestNearlyAWholeNumber(t *testing.T) {
 }
 
 // TestTripsWhereHostsSleep: over wires, the hosts of rr answer 12 us later once they sleep, and those of a page do not,
-// or the other way round. No noise hides that: the interval of the slope excludes the number of round trips. It is found
-// all the same, what is left is told, and no arm is called another path for it.
+// or the other way round. No noise hides that: the interval of the slope excludes the number of round trips. It is
+// found all the same, what is left is told, and no arm is called another path for it.
 func TestTripsWhereHostsSleep(t *testing.T) {
 	const later = 12e-6
 	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
@@ -351,7 +351,8 @@ func TestTripsWhereHostsSleep(t *testing.T) {
 	}
 }
 
-// TestNoTripsOfALargeDifference: over wires that are much longer than what hosts do, half a round trip is told from none.
+// TestNoTripsOfALargeDifference: over wires that are much longer than what hosts do, half a round trip is told from
+// none.
 func TestNoTripsOfALargeDifference(t *testing.T) {
 	e := ofPages(12)
 	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}

@@ -11,9 +11,9 @@ import (
 	"nearfar/internal/conclude/answer/figures"
 )
 
-// csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, number of round trips,
-// objective and figure of a noise floor, and for each arm that a test of additivity names. The column kind says which of them a row is.
-// Values are in base units; an empty cell is a value that is not known.
+// csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, number of round
+// trips, objective and figure of a noise floor, and for each arm that a test of additivity names. The column kind says
+// which of them a row is. Values are in base units; an empty cell is a value that is not known.
 func csvTable(w io.Writer, a answer.Answer) error {
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",

@@ -123,8 +123,8 @@ func TestBeyondTheSweep(t *testing.T) {
 	}
 }
 
-// TestRequestUnderWay: the last request of a short trial, which is answered after its end, does not make a rate one that
-// is not answered.
+// TestRequestUnderWay: the last request of a short trial, which is answered after its end, does not make a rate one
+// that is not answered.
 func TestRequestUnderWay(t *testing.T) {
 	e := sweepOf(20, 60, 120, 400)
 	for i := range e.Workloads {
@@ -146,8 +146,8 @@ func TestRequestUnderWay(t *testing.T) {
 	}
 }
 
-// TestTooFewRequestsForAFigure: a low rate that was answered, but with too few requests for the percentile, neither keeps
-// an objective nor fails it.
+// TestTooFewRequestsForAFigure: a low rate that was answered, but with too few requests for the percentile, neither
+// keeps an objective nor fails it.
 func TestTooFewRequestsForAFigure(t *testing.T) {
 	limit := Limit{Quantity: p99, Bound: 20e-3, Workload: "at100/s"}
 	keepsOf := func(lack func(result.Trial, float64) bool) Rate {
