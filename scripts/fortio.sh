@@ -13,7 +13,8 @@ if [ ! -e "$folder" ]; then
 	made=$folder.$$
 	trap 'rm -rf "$made"' EXIT
 	mkdir -p "$made"
-	CGO_ENABLED=0 GOFLAGS='' $go build -trimpath -ldflags "-s -w" -o "$made/fortio" fortio.org/fortio
+	CGO_ENABLED=0 GOFLAGS='' $go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o "$made/fortio" \
+		fortio.org/fortio
 	mv -T "$made" "$folder" 2>/dev/null || [ -e "$folder" ]
 fi
 echo "$folder"

@@ -51,7 +51,8 @@ test)
 	exit 0
 	;;
 builds)
-	# The Go compiler collects garbage less often: 7 % less CPU time for more memory.
+	# The Go compiler collects garbage less often: 7 % less CPU time for more memory. The scripts leave out DWARF, which
+	# the linker would drop: 13 % less.
 	export GOGC=400
 	"$scripts/kubernetes.sh" >/dev/null
 	"$scripts/opentofu.sh" >/dev/null

@@ -22,7 +22,7 @@ mkdir -p "$made"
 base=k8s.io/component-base/version
 stamps="-X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=${minor%%.*} -X $base.gitTreeState=clean"
 packages=$(GOFLAGS= $go list tool)
-CGO_ENABLED=0 GOFLAGS= $go build -trimpath -ldflags "-s -w $stamps" -o "$made/" $packages
+CGO_ENABLED=0 GOFLAGS= $go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w $stamps" -o "$made/" $packages
 # Renamed into place: an interrupted build leaves nothing that looks complete. Another build may have been faster.
 mv -T "$made" "$folder" 2>/dev/null || [ -e "$folder" ]
 echo "$folder"

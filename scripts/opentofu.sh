@@ -16,7 +16,8 @@ build() {
 		made=$2.$$
 		trap 'rm -rf "$made"' EXIT
 		mkdir -p "$made"
-		(cd "$1" && CGO_ENABLED=0 GOFLAGS='' $go build -trimpath -ldflags "-s -w $4" -o "$made/$3" "$5")
+		(cd "$1" && CGO_ENABLED=0 GOFLAGS='' $go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w $4" \
+			-o "$made/$3" "$5")
 		mv -T "$made" "$2" 2>/dev/null || [ -e "$2" ]
 	fi
 	echo "$2"
