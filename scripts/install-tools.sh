@@ -11,12 +11,12 @@
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
 #                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start
 #                            a Debian; Redis, nginx, ab, PostgreSQL and mosquitto, which the documentation measures;
-#                            wrk and (see fortio.sh) fortio, which nearfar runs;
+#                            wrk and (see go-programs.sh) fortio, which nearfar runs;
 #                            and, in the cache, a Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see
-#                            opentofu.sh), the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests
-#                            start (see boot-root.sh)
+#                            opentofu.sh), programs that speak QUIC (see go-programs.sh), the AWS CDK (see cdk.sh; it
+#                            needs npm), and for root a Debian that tests start (see boot-root.sh)
 #
 # The first `test` takes 8 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes,
 # OpenTofu and fortio, and `packages` does the rest, which mostly waits for downloads and for the disk.
@@ -39,7 +39,7 @@ fi
 # install_fortio builds fortio, which no distribution has, and copies it to where users without rights can run it.
 install_fortio() {
 	! command -v fortio >/dev/null 2>&1 || return 0
-	built=$("$scripts/fortio.sh")
+	built=$("$scripts/go-programs.sh" fortio)
 	$as_root install -m 755 "$built/fortio" /usr/local/bin/fortio ||
 		echo "install-tools: fortio could not be copied to /usr/local/bin: put $built on the PATH" >&2
 }
@@ -58,6 +58,7 @@ builds)
 	"$scripts/opentofu.sh" >/dev/null
 	"$scripts/cdk.sh" >/dev/null
 	install_fortio
+	"$scripts/go-programs.sh" quic >/dev/null
 	exit 0
 	;;
 packages) purpose=test ;;

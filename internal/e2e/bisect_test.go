@@ -40,7 +40,6 @@ workloads:
 // TestBisectWire: of ten wires, the first that is 2 ms longer each way is found, with the figure that the file names
 // first. On a busy machine round trips of half a millisecond may take three times as long.
 func TestBisectWire(t *testing.T) {
-	t.Parallel()
 	dir := workspace(t)
 	var steps strings.Builder
 	for i := range 10 {

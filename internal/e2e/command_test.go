@@ -139,6 +139,18 @@ func TestCommandExamples(t *testing.T) {
 		broker := folder(t, "mosquitto.conf", commandExamples(t, 1)["listener"])
 		runExample(t, "broker", []string{"BROKER=" + broker}, "published")
 	})
+	t.Run("quic", func(t *testing.T) {
+		build := exec.Command("../../scripts/go-programs.sh", "quic")
+		build.Stderr = os.Stderr
+		programs, err := build.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 20 connections, each with a round trip for its handshake and one for the request. The wire is 25 times as long as
+		// those of the other examples, so that these 40 round trips take longer than starting the client 20 times.
+		wantWire(t, runExample(t, "quic", []string{"QUIC=" + strings.TrimSpace(string(programs))}, "fetched"), "fetched",
+			40*25)
+	})
 	t.Run("pgbench", func(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("PostgreSQL starts as another user only if that user's files can be made")

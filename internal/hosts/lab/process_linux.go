@@ -146,6 +146,8 @@ func (t *processTable) start(
 		defer t.mu.Unlock()
 		t.last++
 		p.key = t.last
+		// Before the fork: on a busy machine this thread may go on long after the process runs.
+		p.started = time.Now()
 		var err error
 		p.pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
 			Env:   children.MergeEnv(os.Environ(), append(env, p.mark())),
@@ -156,7 +158,6 @@ func (t *processTable) start(
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", path, err)
 		}
-		p.started = time.Now()
 		t.byKey[p.key] = p
 		t.byPID[p.pid] = p
 		return nil

@@ -1,5 +1,5 @@
 // fortio, which tests run. It is a module of its own, because its dependencies would raise the versions of nearfar's.
-// scripts/fortio.sh builds it.
+// scripts/go-programs.sh builds it.
 module nearfar/internal/kits/fortio
 
 go 1.26.6

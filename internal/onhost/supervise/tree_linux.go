@@ -116,6 +116,8 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	defer t.mu.Unlock()
 	t.last++
 	p.mark = marker + "=" + t.name + "." + strconv.FormatUint(t.last, 10)
+	// Before the fork: on a busy machine this thread may go on long after the process runs.
+	p.started = time.Now()
 	var err error
 	p.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
 		Dir:   dir,
@@ -129,7 +131,6 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	case err != nil:
 		return fmt.Errorf("starting %s: %w", path, err)
 	}
-	p.started = time.Now()
 	t.byPID[p.pid] = p
 	return nil
 }
