@@ -287,7 +287,7 @@ func (l life) trials() (all []map[string]any, err error) {
 	return all, nil
 }
 
-// change is the mean of the head's medians relative to that of the base's.
+// change is how much longer the head takes than the base, as a share: of each, the mean over the trials' medians.
 func (l life) change() float64 {
 	all, _ := l.trials()
 	sum, n := map[string]float64{}, map[string]float64{}
