@@ -105,7 +105,7 @@ func call(t *testing.T, c front.Caller, args ...string) (record.Run, error) {
 	v := &Verbs{Stdin: bytes.NewReader(text), Stdout: &said, Stderr: &said, Data: &data}
 	cmd := v.engineApp()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(append(args, "--duration", "300ms", "--warmup", "100ms"))
+	cmd.SetArgs(append(args, "--duration", "1500ms", "--warmup", "100ms"))
 	failed := cmd.ExecuteContext(t.Context())
 	if strings.Contains(data.String()+said.String(), appCanary) {
 		t.Errorf("a secret is in\n%s\n%s", &data, &said)

@@ -65,6 +65,9 @@ func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step
 	if again := slices.IndexFunc(t.steps, func(s declared.Step) bool { return s.Kind == declared.Resend }); again >= 0 {
 		return declared.CauseRetransmission, again, t.spans[again]
 	}
+	if t.stolen(step) > excess/2 {
+		return declared.CauseSteal, step, excess
+	}
 	switch t.steps[step].Kind {
 	case declared.Queue, declared.Wire:
 		return declared.CauseQueue, step, excess
@@ -79,6 +82,61 @@ func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step
 		return declared.CauseSoftirq, step, excess
 	}
 	return declared.CauseUnknown, step, excess
+}
+
+// stolen is how long the hypervisor did not run a CPU of the step, in nanoseconds: that of the event with which it begins
+// or ends, whichever is longer. The kernel learns it when the scheduler next works on the CPU, which can be after the
+// step.
+func (t *trace) stolen(step int) int64 {
+	from := t.begin.cpu
+	if step > 0 {
+		from = t.ends[step-1].cpu
+	}
+	begin := t.begins(step)
+	return max(t.stolenFrom(from, begin), t.stolenFrom(t.ends[step].cpu, begin))
+}
+
+// stolenFrom is by how much the time that the hypervisor did not run a CPU first grew after a moment of the trip. It is
+// 0 if the trip knew nothing of the CPU before.
+func (t *trace) stolenFrom(cpu uint16, moment uint64) int64 {
+	known, stolen := false, uint32(0)
+	for _, e := range t.events() {
+		switch {
+		case !e.kind.tellsStolen() || e.stolenOf() != cpu:
+		case e.at <= moment:
+			known, stolen = true, e.stolen
+		case known && e.stolen != stolen:
+			return int64(e.stolen - stolen)
+		case !known && e.kind == evWake:
+			known, stolen = true, e.stolen
+		}
+	}
+	return 0
+}
+
+// tellsStolen says that an event tells how long the hypervisor did not run a CPU. Where the scheduler works it can have
+// grown, and a trip begins with evEnter; at other events it would cost time, and say nothing new.
+func (k eventType) tellsStolen() bool {
+	switch k {
+	case evEnter, evWake, evRun, evOff, evReturn:
+		return true
+	}
+	return false
+}
+
+// stolenOf is the CPU whose time the event tells.
+func (e event) stolenOf() uint16 {
+	if e.kind == evWake {
+		return uint16(e.number)
+	}
+	return e.cpu
+}
+
+// events are all events of the trip, in order.
+func (t *trace) events() []event {
+	all := append(append([]event{t.begin}, t.ends...), t.marks...)
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	return all
 }
 
 // dearestPacket is what receiving a packet of others takes at most. A CPU that received fewer packets than fill the

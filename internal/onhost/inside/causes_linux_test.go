@@ -38,7 +38,7 @@ const (
 	stallTime  = 2 * time.Millisecond
 )
 
-// stalls are one for each cause that can be planted on this machine: steal cannot.
+// stalls are one for each cause that can be planted on this machine. Steal cannot: see TestStealIsACause.
 func stalls() []stall {
 	return []stall{
 		{
@@ -142,6 +142,74 @@ func TestCauses(t *testing.T) {
 		})
 	}
 	t.Logf("planted, and what was found:\n%s", table)
+}
+
+// Only the hypervisor can take a CPU away. So trips are recorded, and in every fourth record a CPU is taken for a while:
+// all that follows is later, and the CPU's count has grown when the scheduler next works there. Each gap between two
+// events has its turn. As many other trips are later by as much without a count.
+func TestStealIsACause(t *testing.T) {
+	const trips, taken = 800, 2 * time.Millisecond
+	client, _, server := bridged(t, "10.9.0.1/24", "10.9.0.2/24")
+	x := serve(t, "udp", client, server, "10.9.0.2/24", nil)
+	x.trips(100)
+	w := client.watch(x.options(trips))
+	x.trips(trips)
+	seen, err := w.read()
+	must(t, err)
+	if own, err := readOffsets(); err != nil || own.stolen == 0 {
+		t.Skipf("this kernel counts no stolen time: %v", err)
+	}
+	planted, delayed := map[int64]bool{}, map[int64]bool{}
+	first := seen.slots[0].events[0].at
+	for i := range seen.slots {
+		s := &seen.slots[i]
+		switch i % 4 {
+		case 1:
+			if s.take(i/4, taken, true) {
+				planted[int64(s.events[0].at-first)] = true
+			}
+		case 3:
+			s.take(i/4, taken, false)
+			delayed[int64(s.events[0].at-first)] = true
+		}
+	}
+	var named, found, wrong, slow int
+	for _, p := range seen.recording(1).Paths {
+		for _, trip := range p.Trips {
+			switch {
+			case planted[trip.At]:
+				if named++; trip.Cause == declared.CauseSteal {
+					found++
+				}
+			case delayed[trip.At]:
+				if slow++; trip.Cause == declared.CauseSteal {
+					wrong++
+				}
+			}
+		}
+	}
+	t.Logf("steal is the cause of %d of %d trips with it, and of %d of %d that were as late without", found, named, wrong,
+		slow)
+	if named < 100 || slow < 100 || float64(found) < 0.9*float64(named) || float64(wrong) > 0.02*float64(slow) {
+		t.Error("want 100 trips of each kind, steal in at least 90 % of the first and in at most 2 % of the second")
+	}
+}
+
+// take makes all events of a trip later from one on, the n-th in turn. With counted, the event's CPU has been taken for
+// so long, which its count says from the next event on with which the scheduler works there. It says whether there is
+// such an event.
+func (s slot) take(n int, taken time.Duration, counted bool) bool {
+	at := 1 + n%(len(s.events)-1)
+	cpu, counts := s.events[at].cpu, false
+	for i := at; i < len(s.events); i++ {
+		e := &s.events[i]
+		e.at += uint64(taken)
+		counts = counts || e.cpu == cpu && (e.kind == evRun || e.kind == evOff)
+		if counted && counts && e.stolenOf() == cpu {
+			e.stolen += uint32(taken)
+		}
+	}
+	return counts
 }
 
 func must(t *testing.T, err error) {

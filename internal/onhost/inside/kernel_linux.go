@@ -19,6 +19,9 @@ type offsets struct {
 	// throttled is the count in a cfs_rq that says that its control group has used up its CPU time; 0 if this kernel has
 	// none.
 	throttled int16
+	// runQueue leads from a cfs_rq to the rq of its CPU. There are the CPU's number, and the time that the hypervisor did
+	// not run it. All are 0 if this kernel has no such time.
+	runQueue, runQueueCPU, stolen int16
 }
 
 // readOffsets asks the running kernel's type information (BTF).
@@ -51,7 +54,23 @@ func readOffsets() (o offsets, err error) {
 	if at, err := fieldOffset(spec, "cfs_rq", []string{"throttle_count"}); err == nil {
 		o.throttled = at
 	}
+	o.addSteal(spec)
 	return o, errors.Join(failed...)
+}
+
+// addSteal adds what leads to the time that the hypervisor did not run a CPU, where this kernel counts it
+// (CONFIG_PARAVIRT_TIME_ACCOUNTING) and a program can ask for the thread that runs (Linux 5.11).
+func (o *offsets) addSteal(spec *btf.Spec) {
+	var helper *btf.Func
+	if spec.TypeByName("bpf_get_current_task_btf", &helper) != nil {
+		return
+	}
+	queue, noQueue := fieldOffset(spec, "cfs_rq", []string{"rq"})
+	cpu, noCPU := fieldOffset(spec, "rq", []string{"cpu"})
+	stolen, noTime := fieldOffset(spec, "rq", []string{"prev_steal_time_rq"})
+	if errors.Join(noQueue, noCPU, noTime) == nil {
+		o.runQueue, o.runQueueCPU, o.stolen = queue, cpu, stolen
+	}
 }
 
 // fieldOffset is where a field begins in a structure. Further names lead into the field. Fields of structures and

@@ -60,7 +60,9 @@ const (
 	eventNumber = 16 // u32: how many packets the CPU had received, or what the event's kind says
 	eventKind   = 20 // u16
 	eventCPU    = 22 // u16
-	eventSize   = 24
+	eventStolen = 24 // u32: how long the hypervisor has not run the CPU, in nanoseconds; the lower 32 bits. Of an evWake,
+	// it is that of the CPU on which the thread ran last, whose number is the event's number.
+	eventSize = 32
 )
 
 // The record of a CPU.
@@ -141,6 +143,7 @@ type event struct {
 	number uint32
 	kind   eventType
 	cpu    uint16
+	stolen uint32
 }
 
 // A slot is what was recorded of a trip.
@@ -159,6 +162,7 @@ func readSlot(b []byte) slot {
 		s.events = append(s.events, event{
 			at: e.Uint64(at[eventTime:]), device: e.Uint32(at[eventDevice:]), space: e.Uint32(at[eventSpace:]),
 			number: e.Uint32(at[eventNumber:]), kind: eventType(e.Uint16(at[eventKind:])), cpu: e.Uint16(at[eventCPU:]),
+			stolen: e.Uint32(at[eventStolen:]),
 		})
 	}
 	return s

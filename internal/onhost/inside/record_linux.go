@@ -81,6 +81,31 @@ func (a *assembler) record(g *generator, kind eventType, withDevice bool) {
 		a.do(asm.LoadMem(asm.R1, asm.R0, cpuReceived, asm.Word))
 	}
 	a.do(asm.StoreMem(asm.R9, slotEvents+eventNumber, asm.R1, asm.Word))
+	if a.stolen != 0 && kind.tellsStolen() {
+		a.steal(kind)
+	}
+}
+
+// steal records how long the hypervisor has not run this CPU, as of when the scheduler last worked on it. Of a thread
+// that is woken, in R6, it records that of the CPU on which the thread ran last, and which one that is. R9 is the event.
+func (a *assembler) steal(kind eventType) {
+	if kind == evWake {
+		a.do(asm.Mov.Reg(asm.R0, asm.R6))
+	} else {
+		a.do(asm.FnGetCurrentTaskBtf.Call())
+	}
+	a.do(
+		asm.LoadMem(asm.R1, asm.R0, a.queue, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R1, a.runQueue, asm.DWord),
+		asm.LoadMem(asm.R2, asm.R1, a.stolen, asm.DWord),
+		asm.StoreMem(asm.R9, slotEvents+eventStolen, asm.R2, asm.Word),
+	)
+	if kind == evWake {
+		a.do(
+			asm.LoadMem(asm.R1, asm.R1, a.runQueueCPU, asm.Word),
+			asm.StoreMem(asm.R9, slotEvents+eventNumber, asm.R1, asm.Word),
+		)
+	}
 }
 
 // learn records what the packet's device is, and in which tunnel the packet is there, in the first trips. The program
