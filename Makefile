@@ -119,11 +119,11 @@ providers:
 	GO=$(GO) FROM=$(FROM) ./scripts/providers.sh $(PROVIDERS)
 
 ## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, checks the pacing of
-## its loads, and counts allocations of the hot path. Writes bench/RESULTS.md. About nine minutes; the machine should do
-## nothing else.
+## its loads, and counts allocations of the hot path. Writes bench/RESULTS.md. About eleven minutes; the machine should do
+## nothing else. The newest iperf3 is fetched from Debian.
 bench:
 	./scripts/install-tools.sh test
-	$(GO) run ./bench
+	newest=$$(./scripts/newest-tools.sh) || newest=; $(GO) run ./bench --newest "$$newest"
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/onhost/engine/...
 
 ## cloud-test: makes the machines of a lab on a cloud of yours, measures, checks the answer, and deletes the machines.

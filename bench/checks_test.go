@@ -40,7 +40,7 @@ func TestEvaluate(t *testing.T) {
 
 // The workloads of every check exist, and their tools can plan them.
 func TestChecksAreComplete(t *testing.T) {
-	tools := newTools()
+	tools := newTools(nil)
 	bounded := 0
 	for _, g := range checks(1) {
 		var names []string

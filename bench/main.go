@@ -20,6 +20,7 @@ import (
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/tool"
 	"nearfar/internal/onhost/engine/process"
 )
 
@@ -34,6 +35,8 @@ type options struct {
 	only    string
 	out     string
 	results string
+	// newest is the folder of scripts/newest-tools.sh; empty for none.
+	newest string
 }
 
 func main() { os.Exit(start(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -75,6 +78,8 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 		"measure only the rows and checks whose words match this `REGEX`, and leave the results file unchanged")
 	f.StringVar(&o.out, "out", "bench/out", "`directory` for the records and the raw output of all trials")
 	f.StringVar(&o.results, "results", "bench/RESULTS.md", "`file` to which the results are written")
+	f.StringVar(&o.newest, "newest", "",
+		"measure also against the iperf3 in this `folder`, which scripts/newest-tools.sh makes")
 	if err := f.Parse(args); err != nil {
 		return o, nil, err
 	}
@@ -95,7 +100,15 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 // measureAll measures, prints the tables and writes the results. An error says what could not be measured.
 func measureAll(ctx context.Context, o options, match *regexp.Regexp, stdout, stderr io.Writer) (err error) {
 	progress := func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
-	rows := only(groups(o.seconds), match)
+	rows, newest := groups(o.seconds), tool.Tool(nil)
+	if o.newest != "" {
+		found, err := findNewest(o.newest)
+		if err != nil {
+			return err
+		}
+		rows, newest = withNewest(rows, o.seconds), metered{found}
+	}
+	rows = only(rows, match)
 	if len(rows) == 0 {
 		return fmt.Errorf("--only %s: matches no row", o.only)
 	}
@@ -119,7 +132,7 @@ func measureAll(ctx context.Context, o options, match *regexp.Regexp, stdout, st
 	if floor != "" {
 		programs[floorPath] = floor
 	}
-	b := &bench{options: o, groups: rows, progress: progress}
+	b := &bench{options: o, groups: rows, progress: progress, newest: newest}
 	hosts, err := deploy.Up(ctx, b.all(), deploy.Options{Program: nearfar, Files: programs})
 	if err != nil {
 		return err
@@ -202,5 +215,9 @@ func withoutFloor(all []group, reason error) []group {
 
 // command is the command line that repeats the run.
 func command(o options) string {
-	return fmt.Sprintf("go run ./bench --blocks %d --seconds %d --seed %d", o.blocks, o.seconds, o.seed)
+	words := fmt.Sprintf("go run ./bench --blocks %d --seconds %d --seed %d", o.blocks, o.seconds, o.seed)
+	if o.newest != "" {
+		words += ` --newest "$(scripts/newest-tools.sh)"`
+	}
+	return words
 }

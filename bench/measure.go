@@ -18,13 +18,18 @@ import (
 
 const armName = "bridge"
 
-// newTools lists the programs that the rows need. For bulk transfers their CPU time is measured too.
-func newTools() *tool.Registry {
+// newTools lists the programs that the rows need, with the newest iperf3 if there is one. For bulk transfers their CPU
+// time is measured too.
+func newTools(newest tool.Tool) *tool.Registry {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	native := tool.NewNative(hex.EncodeToString(secret[:]))
-	return tool.New(metered{native}, pingPong{tool.NewSockperf()}, bare{tool.NewNetperf()}, metered{tool.NewIperf3()},
-		floor{}, throughput{tool.NewSockperf()}, clockAlone{native})
+	all := []tool.Tool{metered{native}, pingPong{tool.NewSockperf()}, bare{tool.NewNetperf()}, metered{tool.NewIperf3()},
+		floor{}, throughput{tool.NewSockperf()}, clockAlone{native}}
+	if newest != nil {
+		all = append(all, newest)
+	}
+	return tool.New(all...)
 }
 
 // A bench measures the groups, block after block.
@@ -36,6 +41,7 @@ type bench struct {
 	record   *record
 	moves    moves
 	versions map[string]string
+	newest   tool.Tool // nil for none
 	progress func(format string, args ...any)
 }
 
@@ -68,7 +74,7 @@ func (b *bench) prepare(ctx context.Context, hosts map[string]host.Hosts) error 
 	b.versions = map[string]string{}
 	for _, g := range b.groups {
 		design := b.design(g.Workloads, b.options.blocks, seeds.Uint64())
-		r := runner.New(design, newTools(), hosts, runner.DefaultLimits(), nil)
+		r := runner.New(design, newTools(b.newest), hosts, runner.DefaultLimits(), nil)
 		if err := r.Prepare(ctx); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,21 @@ var (
 // groups is everything that is measured: the table of ratios, then the checks.
 func groups(seconds int) []group {
 	return append(ratios(seconds), checks(seconds)...)
+}
+
+// withNewest adds the newest release of iperf3 to the streams, and a group of its own over UDP.
+func withNewest(all []group, seconds int) []group {
+	for i, g := range all {
+		if ours := g.Workloads[0]; ours.Mode == experiment.Stream {
+			theirs := as(ours, newestName)
+			all[i].Workloads = slices.Concat(g.Workloads, []experiment.Workload{theirs})
+			for _, r := range g.Rows {
+				r.Against, r.Theirs = "iperf3, newest", theirs.Name
+				all[i].Rows = append(all[i].Rows, r)
+			}
+		}
+	}
+	return append(all, datagramsAgainstIperf3(time.Duration(seconds)*time.Second))
 }
 
 // checks is the second table.
@@ -150,6 +166,22 @@ func messagesAgainstSockperf(whole time.Duration) group {
 	return group{
 		Workloads: []experiment.Workload{w, theirs},
 		Rows:      []row{m.row("UDP 64 B one-way", "sockperf throughput --mps=max", w.Name, theirs.Name)},
+	}
+}
+
+// datagram is the payload of a datagram that fits into a packet of 1500 bytes, as iperf3 takes it from the path.
+const datagram = 1448
+
+// datagramsAgainstIperf3 is full datagrams at the highest rate. What arrived is counted.
+func datagramsAgainstIperf3(whole time.Duration) group {
+	w := experiment.Workload{Name: "messages-1448", Tool: "native", Mode: experiment.Messages, Protocol: experiment.UDP,
+		Message: datagram, Batch: messageBatch, Duration: whole, Placement: split}
+	theirs := experiment.Workload{Name: "stream-udp-" + newestName, Tool: newestName, Mode: experiment.Stream,
+		Protocol: experiment.UDP, Message: datagram, Connections: 1, Duration: whole, Placement: split}
+	m := measure{result.Goodput, "", atLeast(1.00)}
+	return group{
+		Workloads: []experiment.Workload{w, theirs},
+		Rows:      []row{m.row("UDP 1448 B one-way", "iperf3 -b 0 --gsro, newest", w.Name, theirs.Name)},
 	}
 }
 

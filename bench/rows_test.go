@@ -21,7 +21,7 @@ func testPair() host.Pair {
 
 // The workloads of every row exist, run on the same CPUs, and their tools can plan them.
 func TestRowsAreComplete(t *testing.T) {
-	tools := newTools()
+	tools := newTools(nil)
 	bounded := 0
 	for _, g := range ratios(1) {
 		byName := map[string]experiment.Workload{}
@@ -99,7 +99,7 @@ func TestWithoutFloor(t *testing.T) {
 // netperf runs without latency statistics. The test fails if the tool's command line changes.
 func TestBareNetperf(t *testing.T) {
 	w := ratios(1)[3].Workloads[1]
-	one, _ := newTools().Lookup(w.Tool)
+	one, _ := newTools(nil).Lookup(w.Tool)
 	p, err := one.Plan(w, testPair())
 	if err != nil {
 		t.Fatal(err)
