@@ -32,8 +32,24 @@ func OpenRegular(root *os.Root, name string, most int64) (*os.File, error) {
 	return f, nil
 }
 
+// errReplaced says that another file took a file's place while it was opened.
+var errReplaced = errors.New("was replaced while it was opened")
+
+// openAttempts is how often a file is opened that is replaced meanwhile. A run that goes on renames a new run.json into
+// place; on a busy machine that comes between two calls of a reader.
+const openAttempts = 20
+
 // openRegular opens a regular file below root. With O_CREATE, it creates the file if it does not exist.
-func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
+func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (f *os.File, err error) {
+	for range openAttempts {
+		if f, err = openOnce(root, name, flags, mode); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return f, err
+}
+
+func openOnce(root *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
 	name = filepath.FromSlash(name)
 	before, err := root.Lstat(name)
 	switch {
@@ -51,7 +67,7 @@ func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.F
 	}
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
-		err = fmt.Errorf("%s was replaced while it was opened", filepath.ToSlash(name))
+		err = fmt.Errorf("%s %w", filepath.ToSlash(name), errReplaced)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
