@@ -169,13 +169,18 @@ func messagesAgainstSockperf(whole time.Duration) group {
 	}
 }
 
-// datagram is the payload of a datagram that fits into a packet of 1500 bytes, as iperf3 takes it from the path.
-const datagram = 1448
+const (
+	// datagram is the payload of a datagram that fits into a packet of 1500 bytes, as iperf3 takes it from the path.
+	datagram = 1448
+	// datagramBatch is how many of them iperf3 hands to the kernel at once with --gsro: what fits into one datagram of the
+	// largest size.
+	datagramBatch = 65507 / datagram
+)
 
-// datagramsAgainstIperf3 is full datagrams at the highest rate. What arrived is counted.
+// datagramsAgainstIperf3 is full datagrams at the highest rate, as many at once on both sides. What arrived is counted.
 func datagramsAgainstIperf3(whole time.Duration) group {
 	w := experiment.Workload{Name: "messages-1448", Tool: "native", Mode: experiment.Messages, Protocol: experiment.UDP,
-		Message: datagram, Batch: messageBatch, Duration: whole, Placement: split}
+		Message: datagram, Batch: datagramBatch, Duration: whole, Placement: split}
 	theirs := experiment.Workload{Name: "stream-udp-" + newestName, Tool: newestName, Mode: experiment.Stream,
 		Protocol: experiment.UDP, Message: datagram, Connections: 1, Duration: whole, Placement: split}
 	m := measure{result.Goodput, "", atLeast(1.00)}

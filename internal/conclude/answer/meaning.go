@@ -53,7 +53,7 @@ func (t teller) meaning(m meaning.Meaning) string {
 	sentences := []string{fmt.Sprintf("Where %s grows, %s grows %s%s times as much: %s.",
 		t.where(Finding{Workload: m.RoundTrip, Quantity: round}),
 		t.where(Finding{Workload: m.Workload, Quantity: m.Quantity}),
-		r.number(m.Slope.Value), within(r, m.Slope.Interval), explained(m, " it"))}
+		r.number(m.Slope.Value), within(r, m.Slope.Interval), explained(m))}
 	if left := unexplained(m, toldArm(m, t.a.AskedAbout)); left != "" {
 		sentences = append(sentences, left)
 	}
@@ -68,18 +68,13 @@ func (t teller) meaning(m meaning.Meaning) string {
 	return strings.Join(sentences, " ")
 }
 
-// explained says which number of round trips explains the slope, with the other numbers that would; it is the object.
-func explained(m meaning.Meaning, it string) string {
+// explained says which number of round trips explains the slope, with the other numbers that would.
+func explained(m meaning.Meaning) string {
 	switch {
 	case m.Trips != nil && m.Others:
-		first, last := m.Whole()
-		return fmt.Sprintf("%d (%.0f to %.0f) round trips explain%s", *m.Trips, first, last, it)
+		return trips(m) + " explain it"
 	case m.Trips != nil:
-		text := prose.Plural(*m.Trips, "round trip") + " " + verb(*m.Trips, "explains", "explain") + it
-		if m.Near {
-			text += fmt.Sprintf(" to within %.1f %%", 100*math.Abs(1-float64(*m.Trips)/m.Slope.Value))
-		}
-		return text
+		return trips(m) + " " + verb(*m.Trips, "explains", "explain") + " it" + missedBy(m)
 	case m.Slope.Interval[0] <= 0:
 		return "it may not grow at all"
 	}
@@ -87,6 +82,23 @@ func explained(m meaning.Meaning, it string) string {
 		return "the interval is too wide to name a number of round trips"
 	}
 	return "no whole number of round trips explains it"
+}
+
+// trips is the number of round trips that explains the slope, with the other numbers that would.
+func trips(m meaning.Meaning) string {
+	if m.Others {
+		first, last := m.Whole()
+		return fmt.Sprintf("%d (%.0f to %.0f) round trips", *m.Trips, first, last)
+	}
+	return prose.Plural(*m.Trips, "round trip")
+}
+
+// missedBy says by how many percent the slope misses the number of round trips, if noise does not make up for that.
+func missedBy(m meaning.Meaning) string {
+	if m.Others || !m.Near {
+		return ""
+	}
+	return fmt.Sprintf(" to within %.1f %%", 100*math.Abs(1-float64(*m.Trips)/m.Slope.Value))
 }
 
 // unexplained says what a whole number of round trips leaves of an arm's difference, and why the number is named if the
@@ -148,9 +160,9 @@ func (a Answer) meaningText() string {
 	t := teller{a: a, sides: sidesOf}
 	app := Finding{Workload: m.Workload, Quantity: m.Quantity}
 	trip := seconds(arm.RoundTrip)
-	more := "more"
+	longer := "longer"
 	if arm.RoundTrip.Value < 0 {
-		more = "less"
+		longer = "shorter"
 	}
 	text := fmt.Sprintf("What it means: with %s, no difference is seen in %s", arm.Arm, t.where(app))
 	if arm.ApplicationDiffers {
@@ -165,13 +177,13 @@ func (a Answer) meaningText() string {
 	if arm.Unproved != "" {
 		text = "Not proved: " + strings.TrimPrefix(text, "What it means: ")
 	}
-	text = fmt.Sprintf("%s for %s %s of a round trip", text, trip.size(arm.RoundTrip.Value), more)
+	text = fmt.Sprintf("%s, and a round trip %s %s", text, trip.size(arm.RoundTrip.Value), longer)
 	ratio := ratios(*m.Slope)
 	switch {
 	case !arm.ApplicationDiffers:
 		return text + "."
 	case m.Trips != nil:
-		return text + ", which " + explained(m, "") + "."
+		return text + ", as if it waited for " + trips(m) + missedBy(m) + "."
 	}
 	return fmt.Sprintf("%s: over all arms, %s%s times as much.", text, ratio.number(m.Slope.Value),
 		within(ratio, m.Slope.Interval))

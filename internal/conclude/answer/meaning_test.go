@@ -106,8 +106,8 @@ func TestMeaningOfRoundTrips(t *testing.T) {
 			t.Errorf("%q lacks %q", m.Text, part)
 		}
 	}
-	for _, part := range []string{"What it means: with farther, the median response of page takes ", " longer for 100",
-		" us more of a round trip, which 40 (36 to 44) round trips explain."} {
+	for _, part := range []string{"What it means: with farther, the median response of page takes ", " longer, and a round trip 100",
+		" us longer, as if it waited for 40 (36 to 44) round trips."} {
 		if !strings.Contains(a.Also, part) || !strings.Contains(a.Verdict, part) {
 			t.Errorf("%q lacks %q", a.Verdict, part)
 		}
@@ -367,7 +367,7 @@ func TestNoTripsOfALargeDifference(t *testing.T) {
 	if m.Trips != nil || m.Near || m.Others || m.Tolerance > 0.025 || !strings.Contains(m.Text, "no whole number") {
 		t.Errorf("%+v", m)
 	}
-	if !strings.Contains(a.Also, " more of a round trip: over all arms, 2.49") || !strings.HasSuffix(a.Also, ") times as much.") {
+	if !strings.Contains(a.Also, " longer: over all arms, 2.49") || !strings.HasSuffix(a.Also, ") times as much.") {
 		t.Errorf("%q", a.Also)
 	}
 	for _, arm := range m.Arms {

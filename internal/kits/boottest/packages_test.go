@@ -77,7 +77,8 @@ func TestPackages(t *testing.T) {
 		return out
 	}
 	before := listed(types("find / -xdev"))
-	uses := func() {
+	begun := time.Now()
+	uses := func(how string) {
 		t.Helper()
 		if said := types("nearfar version"); !strings.HasPrefix(said, "nearfar 9.8.7 linux/amd64 ") {
 			t.Errorf("nearfar version: %s", said)
@@ -85,6 +86,7 @@ func TestPackages(t *testing.T) {
 		if said := types("nearfar run --force experiment.yaml"); !strings.Contains(said, "rr, rtt") {
 			t.Errorf("the answer has no round trips:\n%s", said)
 		}
+		t.Logf("%s: from nothing to an answer in %.1f s", how, time.Since(begun).Seconds())
 		types("rm -r runs")
 	}
 	left := func(how string) {
@@ -97,15 +99,16 @@ func TestPackages(t *testing.T) {
 	}
 
 	types("apt-get install -y ./release/nearfar-9.8.7-linux-amd64.deb")
-	uses()
+	uses("the deb")
 	types("test -s /usr/share/man/man1/nearfar-run.1.gz && test -s /usr/share/doc/nearfar/copyright && " +
 		"bash -n /usr/share/bash-completion/completions/nearfar")
 	types("apt-get purge -y nearfar")
 	left("the deb")
 
+	begun = time.Now()
 	// There is no curl and no wget: the files are in a folder.
 	types("sh release/install.sh --from release --prefix /usr/local")
-	uses()
+	uses("install.sh")
 	types("rm /usr/local/bin/nearfar")
 	left("install.sh")
 }
