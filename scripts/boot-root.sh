@@ -10,9 +10,7 @@ set -eu
 cd "$(dirname "$0")"
 
 debian_mirror() {
-	mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
-		sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' -e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' |
-		head -n 1)
+	mirror=$(./debian-mirror.sh)
 	echo "${mirror:-http://deb.debian.org/debian}"
 }
 

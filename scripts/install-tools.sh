@@ -18,8 +18,8 @@
 #                            opentofu.sh), programs that speak QUIC (see go-programs.sh), the AWS CDK (see cdk.sh; it
 #                            needs npm), and for root a Debian that tests start (see boot-root.sh)
 #
-# The first `test` takes 8 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes,
-# OpenTofu and fortio, and `packages` does the rest, which mostly waits for downloads and for the disk.
+# The first `test` takes 7 to 20 minutes. It is in two halves, which run beside each other: `builds` compiles Kubernetes,
+# OpenTofu, fortio and quic-go, and `packages` does the rest, which mostly waits for downloads and for the disk.
 #
 # No service that a package brings starts, now or with the machine: nearfar starts the servers that it measures itself.
 # The services of measuring tools are switched off also if the package was here before: netperf's, for example, runs as
@@ -226,9 +226,7 @@ if [ "$manager" = apt-get ]; then
 	sources=/etc/apt/sources.list.d/nearfar-non-free.sources
 	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
 		codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-		mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-			sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' \
-				-e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
+		mirror=$("$scripts/debian-mirror.sh")
 		if [ -n "$mirror" ]; then
 			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: %s\n' \
 				"$mirror" "$codename" /usr/share/keyrings/debian-archive-keyring.gpg |

@@ -11,9 +11,7 @@ if [ -e "$folder" ]; then
 	echo "$folder"
 	exit
 fi
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-	sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' \
-		-e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
+mirror=$("$(dirname "$0")/debian-mirror.sh")
 if [ -z "$mirror" ]; then
 	echo "newest-tools: no Debian mirror in the package sources" >&2
 	exit 1

@@ -49,9 +49,8 @@ func (t teller) meaning(m meaning.Meaning) string {
 		return fmt.Sprintf("Nothing is said of %s: %s.", m.Workload, strings.TrimSuffix(m.Reason, "."))
 	}
 	r := ratios(*m.Slope)
-	round := figures.Quantity{Metric: result.RTT, Stat: m.RoundTripStat, Unit: result.Seconds}
 	sentences := []string{fmt.Sprintf("Where %s grows, %s grows %s%s times as much: %s.",
-		t.where(Finding{Workload: m.RoundTrip, Quantity: round}),
+		t.where(Finding{Workload: m.RoundTrip, Quantity: roundTrip(m)}),
 		t.where(Finding{Workload: m.Workload, Quantity: m.Quantity}),
 		r.number(m.Slope.Value), within(r, m.Slope.Interval), explained(m))}
 	if left := unexplained(m, toldArm(m, t.a.AskedAbout)); left != "" {
@@ -66,6 +65,11 @@ func (t teller) meaning(m meaning.Meaning) string {
 		sentences = append(sentences, off)
 	}
 	return strings.Join(sentences, " ")
+}
+
+// roundTrip is the figure of the round trip.
+func roundTrip(m meaning.Meaning) figures.Quantity {
+	return figures.Quantity{Metric: result.RTT, Stat: m.RoundTripStat, Unit: result.Seconds}
 }
 
 // explained says which number of round trips explains the slope, with the other numbers that would.
@@ -160,10 +164,8 @@ func (a Answer) meaningText() string {
 	t := teller{a: a, sides: sidesOf}
 	app := Finding{Workload: m.Workload, Quantity: m.Quantity}
 	trip := seconds(arm.RoundTrip)
-	longer := "longer"
-	if arm.RoundTrip.Value < 0 {
-		longer = "shorter"
-	}
+	round := Finding{Workload: m.RoundTrip, Quantity: roundTrip(m)}
+	_, longer := t.words(round).verb(arm.RoundTrip.Value > 0)
 	text := fmt.Sprintf("What it means: with %s, no difference is seen in %s", arm.Arm, t.where(app))
 	if arm.ApplicationDiffers {
 		r := seconds(arm.Application)

@@ -106,8 +106,8 @@ func TestMeaningOfRoundTrips(t *testing.T) {
 			t.Errorf("%q lacks %q", m.Text, part)
 		}
 	}
-	for _, part := range []string{"What it means: with farther, the median response of page takes ", " longer, and a round trip 100",
-		" us longer, as if it waited for 40 (36 to 44) round trips."} {
+	for _, part := range []string{"What it means: with farther, the median response of page takes ",
+		" longer, and a round trip 100", " us longer, as if it waited for 40 (36 to 44) round trips."} {
 		if !strings.Contains(a.Also, part) || !strings.Contains(a.Verdict, part) {
 			t.Errorf("%q lacks %q", a.Verdict, part)
 		}

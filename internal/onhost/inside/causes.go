@@ -84,9 +84,9 @@ func (t *trace) cause(usual map[declared.Step]int64) (cause declared.Cause, step
 	return declared.CauseUnknown, step, excess
 }
 
-// stolen is how long the hypervisor did not run a CPU of the step, in nanoseconds: that of the event with which it begins
-// or ends, whichever is longer. The kernel learns it when the scheduler next works on the CPU, which can be after the
-// step.
+// stolen is how long the hypervisor did not run a CPU of the step, in nanoseconds. A step has the CPU where it begins
+// and the one where it ends; the longer time counts. The kernel learns of it when the scheduler next works on the CPU,
+// which can be after the step.
 func (t *trace) stolen(step int) int64 {
 	from := t.begin.cpu
 	if step > 0 {
@@ -100,7 +100,7 @@ func (t *trace) stolen(step int) int64 {
 // 0 if the trip knew nothing of the CPU before.
 func (t *trace) stolenFrom(cpu uint16, moment uint64) int64 {
 	known, stolen := false, uint32(0)
-	for _, e := range t.events() {
+	for _, e := range t.events {
 		switch {
 		case !e.kind.tellsStolen() || e.stolenOf() != cpu:
 		case e.at <= moment:
@@ -130,13 +130,6 @@ func (e event) stolenOf() uint16 {
 		return uint16(e.number)
 	}
 	return e.cpu
-}
-
-// events are all events of the trip, in order.
-func (t *trace) events() []event {
-	all := append(append([]event{t.begin}, t.ends...), t.marks...)
-	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	return all
 }
 
 // dearestPacket is what receiving a packet of others takes at most. A CPU that received fewer packets than fill the

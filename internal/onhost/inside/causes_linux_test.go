@@ -144,9 +144,9 @@ func TestCauses(t *testing.T) {
 	t.Logf("planted, and what was found:\n%s", table)
 }
 
-// Only the hypervisor can take a CPU away. So trips are recorded, and in every fourth record a CPU is taken for a while:
-// all that follows is later, and the CPU's count has grown when the scheduler next works there. Each gap between two
-// events has its turn. As many other trips are later by as much without a count.
+// Only the hypervisor can take a CPU away. So trips are recorded, and in every fourth record a CPU is taken for a
+// while: all that follows is later, and the CPU's count has grown when the scheduler next works there. Each gap between
+// two events has its turn. As many other trips are later by as much without a count.
 func TestStealIsACause(t *testing.T) {
 	const trips, taken = 800, 2 * time.Millisecond
 	client, _, server := bridged(t, "10.9.0.1/24", "10.9.0.2/24")

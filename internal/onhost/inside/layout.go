@@ -60,8 +60,8 @@ const (
 	eventNumber = 16 // u32: how many packets the CPU had received, or what the event's kind says
 	eventKind   = 20 // u16
 	eventCPU    = 22 // u16
-	eventStolen = 24 // u32: how long the hypervisor has not run the CPU, in nanoseconds; the lower 32 bits. Of an evWake,
-	// it is that of the CPU on which the thread ran last, whose number is the event's number.
+	eventStolen = 24 // u32: how long the hypervisor has not run the CPU, in nanoseconds; the lower 32 bits. An
+	// evWake says it of the CPU on which the thread ran last. Its eventNumber is that CPU.
 	eventSize = 32
 )
 

@@ -86,8 +86,8 @@ func (a *assembler) record(g *generator, kind eventType, withDevice bool) {
 	}
 }
 
-// steal records how long the hypervisor has not run this CPU, as of when the scheduler last worked on it. Of a thread
-// that is woken, in R6, it records that of the CPU on which the thread ran last, and which one that is. R9 is the event.
+// steal records how long the hypervisor has not run this CPU, as of when the scheduler last worked on it. An evWake is
+// about another CPU: the one on which the woken thread, in R6, ran last. Its number is recorded too. R9 is the event.
 func (a *assembler) steal(kind eventType) {
 	if kind == evWake {
 		a.do(asm.Mov.Reg(asm.R0, asm.R6))

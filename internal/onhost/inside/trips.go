@@ -76,6 +76,8 @@ type trace struct {
 	// begin is the first event, ends are the events with which the steps end.
 	begin event
 	ends  []event
+	// events are all of them, in order.
+	events []event
 	// marks are what happened to the threads and to the packet besides.
 	marks []event
 	whole bool
@@ -109,6 +111,7 @@ func (n *namer) follow(s slot) trace {
 	if !s.done || s.count > maxEvents || begin < 0 {
 		return t
 	}
+	t.events = s.events[begin:]
 	last := s.events[begin] // the current step begins with it
 	t.begin = last
 	at := last // the last event at a device
