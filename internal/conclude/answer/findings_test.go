@@ -109,7 +109,7 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 		"Not comparable: the median round trip of rr with udp (protocol: udp against tcp). " +
 		"With far, goodput of bulk is 500 Mbit/s (490 to 510 Mbit/s) lower, 50 %. " +
 		"With far, the slowest 1 % of round trips in rr take 8.00 us (7.90 to 8.10 us) longer, 80 %. " +
-		"1 more below without a difference."
+		"1 more comparison below without a difference."
 	if sentence != wantSentence {
 		t.Errorf("got  %q\nwant %q", sentence, wantSentence)
 	}
@@ -187,6 +187,14 @@ func TestNothingSeen(t *testing.T) {
 func TestRefusedAndTooFew(t *testing.T) {
 	sentence, _ := told(refusedOne("a", "rr", p50), refusedOne("b", "rr", p50))
 	want := "No answer: the median round trip with a and b cannot be compared with l2 (protocol: udp against tcp)."
+	if sentence != want {
+		t.Errorf("got  %q\nwant %q", sentence, want)
+	}
+	other := refusedOne("b", "rr", p50)
+	other.Reason = "size: 1 B against 2 B"
+	sentence, _ = told(refusedOne("a", "rr", p50), other)
+	want = "No answer: the median round trip with a cannot be compared with l2 (protocol: udp against tcp). " +
+		"Not comparable: the median round trip with b (size: 1 B against 2 B)."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -291,7 +299,7 @@ func TestAClauseOfEachQuantity(t *testing.T) {
 		"From 10 blocks; the interval holds with 95 % confidence. " +
 		"With same, no difference seen in the median round trip; one above 0.30 us would likely show. " +
 		"With far, the slowest 1 % of round trips take 4.00 us (3.90 to 4.10 us) longer, 40 %. " +
-		"1 more below without a difference."
+		"1 more comparison below without a difference."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}

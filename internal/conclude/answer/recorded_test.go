@@ -63,7 +63,7 @@ func TestOneRecordedTrialASide(t *testing.T) {
 	}
 	want := "With zones, the average round trip takes 40 us longer than with set, 74 %; how sure that is, is unknown. " +
 		"One trial a side: no interval can be given. The results were recorded elsewhere: other differences between the " +
-		"arms are unknown. 2 more below."
+		"arms are unknown. 2 more comparisons below."
 	if a.Verdict != want {
 		t.Errorf("verdict %q, want %q", a.Verdict, want)
 	}

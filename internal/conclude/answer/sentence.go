@@ -174,7 +174,7 @@ func (t *telling) all(i int) (these []Finding) {
 	first := t.a.Findings[i]
 	for k, f := range t.a.Findings {
 		alike := f.place() == first.place() && f.certainty() == first.certainty() &&
-			(f.Unproved == "") == (first.Unproved == "")
+			(f.Unproved == "") == (first.Unproved == "") && (f.certainty() != refused || f.Reason == first.Reason)
 		if alike && (k == i || !t.said[k] && !f.tautology()) {
 			these = append(these, f)
 			t.said[k] = true
@@ -332,24 +332,28 @@ func (t *telling) left() string {
 			nothing++
 		}
 	}
+	more := prose.Plural(left, "more comparison") + " below"
+	ifAlone := verb(alone, "differs", "differ") + " if judged alone"
 	var parts []string
 	if differ > 0 {
 		parts = append(parts, fmt.Sprintf("%d %s", differ, verb(differ, "differs", "differ")))
 	}
 	if alone > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s if judged alone", alone, verb(alone, "differs", "differ")))
+		parts = append(parts, fmt.Sprintf("%d %s", alone, ifAlone))
 	}
 	switch {
 	case left == 0:
 		return ""
 	case nothing == left:
-		return fmt.Sprintf("%d more below without a difference.", left)
+		return more + " without a difference."
 	case len(parts) == 0:
-		return fmt.Sprintf("%d more below.", left)
+		return more + "."
 	case differ == left:
 		return prose.Plural(left, "more difference") + " below."
+	case alone == left:
+		return more + " " + ifAlone + "."
 	}
-	return fmt.Sprintf("%d more below: %s.", left, strings.Join(parts, ", "))
+	return more + ": " + strings.Join(parts, ", ") + "."
 }
 
 // verb is the form for one, or for several.
