@@ -19,6 +19,7 @@ import (
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
 	declared "nearfar/internal/declare/inside"
+	"nearfar/internal/declare/result"
 )
 
 // rulesOfPairs are how many rules the clients' firewalls have in TestInsideSSH, by pair.
@@ -233,8 +234,11 @@ func wantUnknown(t *testing.T, a answer.Answer) {
 	if p.Side != declared.Both || p.Trials != 2 || !strings.Contains(p.Text, "CAP_BPF") {
 		t.Errorf("the problem is %+v", p)
 	}
-	if arm.Plain == nil || arm.Reported == nil {
-		t.Errorf("the tool's figures are missing: %+v", arm)
+	// On a busy machine a trial can have too few round trips for a median, but it has a mean.
+	for _, tr := range trials(t, a) {
+		if _, ok := tr.Value(result.RTT, result.Mean); !ok {
+			t.Errorf("trial %d of %s has no figures: %+v", tr.Trial, tr.Workload, tr)
+		}
 	}
 	wantWarning(t, a, "inside-unknown", "CAP_BPF")
 }
