@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"nearfar/internal/declare/result"
 )
@@ -25,14 +26,28 @@ type Command struct {
 	Metrics []CommandMetric `json:"metrics"`
 }
 
-// CommandReady says when a server is ready. One of the fields is given, or none if there is no server.
+// CommandReady says when a server is ready. One of TCP, UDP and Command is given, or none if there is no server.
 type CommandReady struct {
 	// TCP and UDP are the port that the server holds: a number, or a placeholder.
 	TCP string `json:"tcp,omitempty"`
 	UDP string `json:"udp,omitempty"`
 	// Command are the words of a program on the server's host that ends with 0 when the server is ready.
 	Command []string `json:"command,omitempty"`
+	// Within is how long the server may take until then; nil for the runner's own limit.
+	Within *time.Duration `json:"within,omitempty"`
 }
+
+// condition is what has to hold, without how long that may take.
+func (r CommandReady) condition() CommandReady {
+	r.Within = nil
+	return r
+}
+
+// How long a server may take until it is ready.
+const (
+	minWithin = time.Second
+	maxWithin = 10 * time.Minute
+)
 
 // CommandMetric is a figure of a program, and where it stands in the program's output. It has one of JSON, ExitTime,
 // HDR, and Regex or Lines or both.
@@ -291,8 +306,11 @@ func checkReady(c *Checker, _ ToolCapability, w Workload) {
 		given++
 		checkWords(in, "command", r.Command)
 	}
+	if r.Within != nil {
+		in.spans(AtValue("within"), "within", *r.Within, minWithin, maxWithin)
+	}
 	switch {
-	case len(w.Command.Server) == 0 && given > 0:
+	case len(w.Command.Server) == 0 && (given > 0 || r.Within != nil):
 		c.wrong(AtKey("ready"), "leave it out: what runs already is ready", "there is no server to wait for")
 	case len(w.Command.Server) > 0 && given == 0:
 		c.wrong(c.firstGiven("ready", "server"), "write, for example, ready: {tcp: '"+PlacePort+

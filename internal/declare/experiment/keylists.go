@@ -23,7 +23,7 @@ func KeysOf(mapping string) []string {
 	case "step":
 		return []string{"rate", "for"}
 	case "ready":
-		return []string{"tcp", "udp", "command"}
+		return []string{"tcp", "udp", "command", "within"}
 	case "metric":
 		return []string{"json", "regex", "exit_time", "lines", "hdr", "unit", "better"}
 	case "host":

@@ -259,7 +259,7 @@ func Keys() []Key {
 		}),
 		commandKey(Key{Name: "client", check: checkClient}, func(c Command) any { return c.Client }),
 		commandKey(Key{Name: "server", check: checkServer}, func(c Command) any { return c.Server }),
-		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready }),
+		commandKey(Key{Name: "ready", check: checkReady}, func(c Command) any { return c.Ready.condition() }),
 		commandKey(Key{Name: "metrics", check: checkMetrics}, func(c Command) any { return c.Metrics }),
 		versionKey(), tlsKey(), connectKey(), concurrencyKey(), caKey(), certificateKey(), headersKey(), scriptKey(),
 		queriesKey(), parallelKey(), databaseConnectionsKey(), databaseKey(), frontKey(),

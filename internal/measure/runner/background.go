@@ -39,7 +39,7 @@ func (r *Runner) background(w experiment.Workload, work tool.Plan, hosts host.Ho
 	if !ok {
 		return nil, fmt.Errorf("the background: %s cannot run beside another workload", w.Background.Tool)
 	}
-	longest := work.Expected + r.limits.Patience + r.limits.Ready
+	longest := work.Expected + r.limits.Patience + r.limits.ready(work)
 	plan, err := companion.PlanBackground(*w.Background, hosts.Endpoints(), longest)
 	if err != nil {
 		return nil, err

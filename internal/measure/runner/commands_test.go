@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -57,10 +58,15 @@ func (h askedHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) 
 
 func runOwn(t *testing.T, s *scene, ask fake.Program) *kept {
 	t.Helper()
+	return runOwnWithin(t, ownExperiment(), time.Second, s, ask)
+}
+
+// runOwnWithin runs an experiment whose servers may take so long, if it does not say otherwise.
+func runOwnWithin(t *testing.T, e *experiment.Experiment, ready time.Duration, s *scene, ask fake.Program) *kept {
+	t.Helper()
 	k := &kept{raw: map[string]string{}}
-	e := ownExperiment()
 	limits := DefaultLimits()
-	limits.Ready = time.Second
+	limits.Ready = ready
 	r := New(e, tools{tool.NewCommand()}, withAsk(s, e, ask), limits, nil)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -91,6 +97,30 @@ func TestReadyCommand(t *testing.T) {
 	if trial.Error != "" || page != 0.0125 || !timed || took <= 0 || len(trial.Metrics) != 2 ||
 		trial.Definition != "as printed by clock, and its wall time" {
 		t.Errorf("%+v", trial)
+	}
+}
+
+// TestReadyWithin: a workload says how long its server may take, whatever the runner's own limit is.
+func TestReadyWithin(t *testing.T) {
+	run := func(within, limit time.Duration, readyAfter int32) string {
+		e := ownExperiment()
+		e.Workloads[0].Command.Ready.Within = &within
+		var asked atomic.Int32
+		k := runOwnWithin(t, e, limit, &scene{client: prints("t=12.5")},
+			func(context.Context, []string, []byte, io.Writer, io.Writer) int {
+				if asked.Add(1) > readyAfter {
+					return 0
+				}
+				return 1
+			})
+		return k.trials[0].Error
+	}
+	if err := run(time.Minute, time.Millisecond, 3); err != "" {
+		t.Errorf("a server that takes longer than the runner's limit: %s", err)
+	}
+	const want = "did not get ready (ask) within 1s"
+	if err := run(time.Second, time.Minute, math.MaxInt32); !strings.Contains(err, want) {
+		t.Errorf("a server that is never ready: %q, want %q", err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ const (
 
 // Limits bound how long the runner waits.
 type Limits struct {
-	// Ready is how long a server may take until its socket is open.
+	// Ready is how long a server may take until it is ready, if its plan does not say.
 	Ready time.Duration
 	// Grace is how long a server may take to end after SIGTERM.
 	Grace time.Duration
@@ -31,6 +32,9 @@ type Limits struct {
 	// normal.
 	Patience time.Duration
 }
+
+// ready is how long the server of a plan may take until it is ready.
+func (l Limits) ready(p tool.Plan) time.Duration { return cmp.Or(p.ReadyWithin, l.Ready) }
 
 // DefaultLimits suit slow and busy machines too.
 func DefaultLimits() Limits {
@@ -179,7 +183,7 @@ func command(c tool.Command, cpus []int, stdout, stderr *bounded.Buffer) host.Cm
 // awaitReady waits until the server has opened its socket, and fails if the server ends before that or another process
 // holds the port.
 func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
-	limited, cancel := context.WithTimeout(ctx, l.Ready)
+	limited, cancel := context.WithTimeout(ctx, l.ready(plan))
 	defer cancel()
 	what := fmt.Sprintf("serve %s port %d", plan.Ready.Protocol, plan.Ready.Port)
 	err := error(nil)
@@ -203,7 +207,7 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 			failed.Err = fmt.Errorf("the server ended before it served: %w", err)
 		}
 	case limited.Err() != nil:
-		failed.Err = fmt.Errorf("the server did not %s within %v", what, l.Ready)
+		failed.Err = fmt.Errorf("the server did not %s within %v", what, l.ready(plan))
 	default:
 		failed.Err = err
 	}

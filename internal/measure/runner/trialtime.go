@@ -34,7 +34,7 @@ func TrialTime(w experiment.Workload, tools Tools) (time.Duration, error) {
 		return 0, fmt.Errorf("the background: %s cannot run beside another workload", w.Background.Tool)
 	}
 	limits := DefaultLimits()
-	behind, err := companion.PlanBackground(*w.Background, pair, plan.Expected+limits.Patience+limits.Ready)
+	behind, err := companion.PlanBackground(*w.Background, pair, plan.Expected+limits.Patience+limits.ready(plan))
 	if err != nil {
 		return 0, fmt.Errorf("the background: %w", err)
 	}

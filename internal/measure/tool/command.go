@@ -59,6 +59,9 @@ func (*CommandTool) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	}
 	p.Server = &Command{Argv: filled(w.Command.Server, fill)}
 	p.ReadyCommand = filled(w.Command.Ready.Command, fill)
+	if within := w.Command.Ready.Within; within != nil {
+		p.ReadyWithin = *within
+	}
 	for _, one := range []struct{ protocol, port string }{
 		{experiment.TCP, w.Command.Ready.TCP}, {experiment.UDP, w.Command.Ready.UDP},
 	} {

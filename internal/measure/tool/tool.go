@@ -53,6 +53,8 @@ type Plan struct {
 	// ReadyCommand is a program on the server's host that ends with 0 when the server is ready, instead of Ready; nil
 	// for none.
 	ReadyCommand []string
+	// ReadyWithin is how long the server may take until it is ready; 0 for the runner's limit.
+	ReadyWithin time.Duration
 	// Sockets are the sockets of the server's host to which the client's host connects or sends.
 	Sockets []host.Socket
 	// ServerEnds is how long the server may take to end by itself after the client, with what it prints then. 0: it is

@@ -1,6 +1,8 @@
 package file
 
 import (
+	"time"
+
 	"go.yaml.in/yaml/v4"
 
 	"nearfar/internal/declare/experiment"
@@ -54,6 +56,10 @@ func (r *reader) ready(v field) (ready experiment.CommandReady) {
 	f.Word("udp", experiment.PlacePort, &ready.UDP)
 	if c, ok := r.optional(f, "command"); ok {
 		ready.Command = r.words(c.value, "command")
+	}
+	var within time.Duration
+	if experiment.Quantity(f, "within", "60s", experiment.ParseDuration, &within) {
+		ready.Within = &within
 	}
 	return ready
 }
