@@ -10,7 +10,7 @@
 #                            uses; wget and dash, with which install.sh is tested; a C compiler, for the race detector
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
 #                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start
-#                            a Debian; Redis, nginx, ab, PostgreSQL and mosquitto, which the documentation measures;
+#                            a Debian; Redis, nginx, ab, PostgreSQL, mosquitto and ActiveMQ, which the documentation measures;
 #                            wrk and (see go-programs.sh) fortio, which nearfar runs;
 #                            and, in the cache, a Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
@@ -80,6 +80,7 @@ programs() {
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap tcpdump:tcpdump"
 		echo "redis-server:redis-server redis-benchmark:redis-tools /usr/sbin/nginx:nginx-light ab:apache2-utils"
 		echo "pgbench:postgresql /usr/sbin/mosquitto:mosquitto mosquitto_pub:mosquitto-clients wrk:wrk"
+		echo "activemq:activemq python3-stomp:python3-stomp"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
@@ -97,6 +98,7 @@ programs() {
 installed() {
 	case $1 in
 	python3-venv) python3 -c 'import ensurepip, venv' ;;
+	python3-stomp) /usr/bin/python3 -c 'import stomp' ;;
 	*) command -v "$1" ;;
 	esac >/dev/null 2>&1
 }
@@ -113,6 +115,8 @@ names_missing() {
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
 		others="$others curl wget dash jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap tcpdump"
 		others="$others redis-server redis-benchmark /usr/sbin/nginx ab pgbench /usr/sbin/mosquitto mosquitto_pub wrk"
+		# Fedora has no packages of these.
+		! command -v apt-get >/dev/null 2>&1 || others="$others activemq python3-stomp"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"

@@ -139,6 +139,13 @@ func TestCommandExamples(t *testing.T) {
 		broker := folder(t, "mosquitto.conf", commandExamples(t, 1)["listener"])
 		runExample(t, "broker", []string{"BROKER=" + broker}, "published")
 	})
+	t.Run("messages", func(t *testing.T) {
+		need(t, "activemq", "activemq")
+		need(t, "default-jre-headless", "java")
+		broker := folder(t, "activemq.xml", commandExamples(t, 1)["<beans"])
+		wantWire(t, runExample(t, "messages", []string{"BROKER=" + broker, "STORE=" + filepath.Join(broker, "store")},
+			"stored p50"), "stored", 400*time.Microsecond)
+	})
 	t.Run("quic", func(t *testing.T) {
 		build := exec.Command("../../scripts/go-programs.sh", "quic")
 		build.Stderr = os.Stderr

@@ -30,7 +30,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 func (b block) runs() bool { return b.language == "sh" || b.language == "sql" }
 
 // languages are the languages that a block may have. Only sh and sql are run.
-const languages = "sh sql go yaml hcl typescript json text csv"
+const languages = "sh sql go yaml hcl typescript json xml text csv"
 
 // misplaced finds a command line in a block that is not run.
 var misplaced = regexp.MustCompile(`(?m)^(\w*\$ |nearfar )`)
