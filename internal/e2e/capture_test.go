@@ -102,6 +102,26 @@ func TestCaptureAsUser(t *testing.T) {
 	wantCapturesTold(t, a)
 }
 
+// capturedPages are pages whose queries go through two tunnel ends.
+const capturedPages = `
+nearfar: v1
+name: pages
+arms:
+  vxlan: {lab: {path: [vtep, bridge, vtep]}}
+workloads: [{name: page, tool: app, queries: 10, capture: true, duration: 400ms, warmup: 50ms}]
+schedule: {blocks: 2, seed: 1}
+`
+
+// TestCapturePages captures the queries of an application's pages before and behind each tunnel end, as an article about
+// NSX did, and works out the segments of the way from them. Beside other tests there may be too few of them.
+func TestCapturePages(t *testing.T) {
+	a := measure(t, capturedPages, "--force")
+	wantNoFailures(t, a)
+	for _, tr := range capturedTrials(t, a) {
+		wantCapture(t, a, tr, pointsOf()["vxlan"])
+	}
+}
+
 // capturedTrials are the good trials of captured twins; there is at least one.
 func capturedTrials(t *testing.T, a answer.Answer) (some []result.Trial) {
 	t.Helper()

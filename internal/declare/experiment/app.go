@@ -121,6 +121,20 @@ func frontKey() Key {
 	})
 }
 
+// checkCapture checks that what crosses the path of an application may be captured: queries of a database that nearfar
+// starts. Their password is never sent (SCRAM).
+func checkCapture(c *Checker, _ ToolCapability, w Workload) {
+	switch {
+	case !w.Capture || w.Mode != App:
+	case w.Front == FrontServer:
+		c.wrong(AtKey("capture"), "leave out capture, or front: server",
+			"every page carries the secret that lets it in, and a capture would keep that")
+	case !w.OwnDatabase():
+		c.wrong(AtKey("capture"), "leave out capture, or database_env",
+			"the packets of a database of yours are not captured: what they carry is yours")
+	}
+}
+
 // pageModes are the modes whose requests are of HTTP.
 func pageModes() []string { return []string{HTTP, App} }
 

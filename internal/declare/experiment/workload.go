@@ -212,7 +212,7 @@ func Keys() []Key {
 				"workload's name and -inside; the figures of the first are not touched. See docs/inside.md.",
 		}),
 		onOff(func(w *Workload) *bool { return &w.Capture }, Key{
-			Name: "capture", fixed: sameRun, taken: inKeys("capture"),
+			Name: "capture", fixed: sameRun, taken: inKeys("capture"), check: checkCapture,
 			About: "Whether the workload is measured once more in each arm while its packets are captured at every " +
 				"device of the path, which gives pcapng files for Wireshark and nearfar import ({{WhoTakes}}). The " +
 				"second workload has the workload's name and -capture; the figures of the first are not touched. See " +

@@ -51,7 +51,7 @@ func appProgram() program {
 				Rate:     experiment.RateLimits{Unit: experiment.EventRate, Min: 0.001, Max: 1e9},
 				Duration: experiment.Durations{Min: 10 * ms, Max: 24 * time.Hour, Step: ms},
 				Warmup:   experiment.Durations{Default: 500 * ms, Max: time.Hour, Step: ms},
-				Keys:     []string{"arrivals", "tls", "database_connections", "database_env", "front"},
+				Keys:     []string{"arrivals", "tls", "database_connections", "database_env", "front", "capture"},
 			}},
 			Runs:    "`nearfar engine database`, `nearfar engine app`, `nearfar-front`; see [app.md](app.md)",
 			Systems: "Linux", Versions: "of this build, with PostgreSQL 14 or later",
