@@ -289,7 +289,9 @@ schedule: {blocks: 2, seed: 1}
 			wantReadByTcpdump(t, a, c)
 		}
 		s := segments(t, a.Run, points)
-		if s.Matched < 500 || s.Segments[0].There != nil || s.Segments[0].Both.P50 <= 0 {
+		// All that both captured whole match, but for those that were under way when a capture began or was full.
+		both := min(s.Points[0].Exchanges, s.Points[1].Exchanges)
+		if s.Matched < 1 || s.Matched < both-2 || s.Segments[0].There != nil || s.Segments[0].Both.P50 <= 0 {
 			t.Errorf("trial %d: %d transactions match, %+v", tr.Trial, s.Matched, s.Segments)
 		}
 	}
@@ -315,7 +317,8 @@ schedule: {blocks: 2, seed: 1}
 	r.wantNothingLeft(leftLimit)
 	a := answerOf(t, stdout, r.dir)
 	wantNoFailures(t, a)
-	if median(t, a, "ssh", "rr", "rtt", "p50") <= 0 || len(a.Captured) != 1 {
+	wantMeans(t, a)
+	if len(a.Captured) != 1 {
 		t.Fatalf("%+v, %+v", a.Arms, a.Captured)
 	}
 	wantNotCaptured(t, a.Captured[0].Arms[0])

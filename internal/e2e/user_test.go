@@ -12,10 +12,8 @@ import (
 	"nearfar/internal/hosts/lab"
 )
 
-// TestOrdinaryUser: an ordinary user gets the same lab, in a user namespace. The longer path takes about twice as long;
-// that it is slower shows on a busy machine too.
+// TestOrdinaryUser: an ordinary user gets the same lab, in a user namespace. The longer path takes about twice as long.
 func TestOrdinaryUser(t *testing.T) {
-	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("not root: all tests run as an ordinary user")
 	}
