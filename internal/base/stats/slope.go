@@ -20,6 +20,9 @@ type Slope struct {
 	// Interval contains the true slope with Confidence. It is unknown with fewer than 6 blocks, and if X may be the same
 	// in all arms: any slope would then do.
 	Interval Interval
+	// Across contains the true slope with Confidence also if the arms do not lie on one line, by as much as they do not
+	// (see across). It is never narrower than Interval, and unknown with fewer than three arms.
+	Across Interval
 	// Intercept is the Y of an arm without any X.
 	Intercept         Quantity
 	InterceptInterval Interval
@@ -115,6 +118,7 @@ func SlopeOf(points []Point, anyTime bool) Slope {
 	if k >= 0 {
 		_, s.Interval = invertSign(u, v, (k+1)*len(u)/counted-1)
 	}
+	s.Across = g.across(slope, s.Interval)
 	middleOf := func(inOrder []float64, level float64) (Quantity, Interval) {
 		k, counted := cut(inOrder, level)
 		sorted := slices.Sorted(slices.Values(inOrder))
@@ -131,6 +135,32 @@ func SlopeOf(points []Point, anyTime bool) Slope {
 	s.Intercept, s.InterceptInterval = middleOf(heights, Alpha)
 	s.Off = g.off(used, slope, middleOf)
 	return s
+}
+
+// across widens the interval of a slope, which has the noise of the blocks alone, for what the arms' medians differ from
+// the line. More blocks do not make that smaller, as arms have something of their own: if it is normal, the slope of
+// least squares has Student's distribution with two degrees of freedom fewer than there are arms (Draper and Smith,
+// Applied Regression Analysis, 1998, chapter 1). The noise is in the medians too, so that both are not added.
+func (g grid) across(slope float64, noise Interval) Interval {
+	var x, rest []float64
+	for arm, place := range g.middles {
+		var of []float64
+		for block, own := range g.x {
+			if !math.IsNaN(own[arm]) {
+				of = append(of, g.y[block][arm]-slope*own[arm])
+			}
+		}
+		if len(of) > 0 {
+			slices.Sort(of)
+			x, rest = append(x, place), append(rest, median(of))
+		}
+	}
+	freedom := len(x) - 2
+	if freedom < 1 || !noise.Known {
+		return Interval{}
+	}
+	half := tQuantile(freedom) * math.Sqrt(sumSquares(rest)/float64(freedom)/sumSquares(x))
+	return knownInterval(math.Min(noise.Low, slope-half), math.Max(noise.High, slope+half))
 }
 
 // invertSign gives the b for which as many of v - b u are above 0 as below, and the b for which the sign test does not

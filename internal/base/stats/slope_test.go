@@ -178,6 +178,9 @@ func TestSlopeKeepsItsShape(t *testing.T) {
 		if i := a.Interval; i.Known && !i.Contains(a.Slope.Value) {
 			t.Fatalf("%v is not in %v", a.Slope, i)
 		}
+		if x := a.Across; x.Known && (arms < 3 || x.Low > a.Interval.Low || x.High < a.Interval.High) {
+			t.Fatalf("%v of %d arms is within %v", x, arms, a.Interval)
+		}
 		wild := slices.Clone(points)
 		for i := range wild {
 			v := rapid.SampledFrom([]float64{wild[i].Y, 0, math.NaN(), math.Inf(1), math.MaxFloat64, 5e-324}).Draw(t, "wild")
@@ -187,7 +190,9 @@ func TestSlopeKeepsItsShape(t *testing.T) {
 			}
 		}
 		w := SlopeOf(wild, true)
-		for _, v := range []float64{w.Slope.Value, w.Interval.Low, w.Interval.High, w.Intercept.Value} {
+		for _, v := range []float64{
+			w.Slope.Value, w.Interval.Low, w.Interval.High, w.Intercept.Value, w.Across.Low, w.Across.High,
+		} {
 			if math.IsNaN(v) {
 				t.Fatalf("%+v", w)
 			}
@@ -236,6 +241,36 @@ func TestCoverageOfSlope(t *testing.T) {
 				s := newSimulation(t)
 				covers := s.rate(fmt.Sprintf("%s, %s, %d blocks", w.name, noise.name, blocks), 0.945, 0.91)
 				s.run(func() { covers.add(SlopeOf(w.run(r, blocks), false).Interval.Contains(w.slope)) })
+			}
+		}
+	}
+}
+
+// TestCoverageAcrossArms: arms have something of their own, which is the same in all blocks. The interval of the noise
+// then misses the slope of the line, the more often the more blocks there are, and Across does not.
+func TestCoverageAcrossArms(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(26, 6))
+	for _, w := range []world{
+		{"three wires", []float64{20, 120, 1020}, 40, 2, 4, noises[0].draw},
+		{"six paths", []float64{15, 16, 20, 30, 31, 32}, 10, 1, 5, noises[0].draw},
+	} {
+		for _, blocks := range []int{8, 40} {
+			for _, own := range []float64{0, 5, 50} {
+				s := newSimulation(t)
+				name := fmt.Sprintf("%s, %d blocks, arms' own %g", w.name, blocks, own)
+				covers := s.rate(name, 0.945, 0.91)
+				s.run(func() {
+					points, off := w.run(r, blocks), map[string]float64{}
+					for i := range points {
+						arm := points[i].Arm
+						if _, drawn := off[arm]; !drawn {
+							off[arm] = own * r.NormFloat64()
+						}
+						points[i].Y += off[arm]
+					}
+					covers.add(SlopeOf(points, false).Across.Contains(w.slope))
+				})
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func explained(m meaning.Meaning) string {
 		return trips(m) + " explain it"
 	case m.Trips != nil:
 		return trips(m) + " " + verb(*m.Trips, "explains", "explain") + " it" + missedBy(m)
-	case m.Slope.Interval[0] <= 0:
+	case m.Noise[0] <= 0:
 		return "it may not grow at all"
 	}
 	if first, last := m.Whole(); first <= last {
@@ -152,16 +152,21 @@ func offLine(m meaning.Meaning) string {
 		seconds(most.Estimate).size(most.Value), where, other)
 }
 
-// meaningText is the sentence of the verdict: what the round trips of one arm mean for the first application. Empty if
-// nothing is known.
+// meaningText is the sentence of the verdict: what the round trips of one arm mean for one application, the first one
+// with a question or else the first. Empty if nothing is known.
 func (a Answer) meaningText() string {
-	i := slices.IndexFunc(a.Meaning, func(m meaning.Meaning) bool { return m.Slope != nil })
+	t := teller{a: a, sides: sidesOf}
+	known := func(m meaning.Meaning) bool { return m.Slope != nil }
+	asked := func(m meaning.Meaning) bool { return known(m) && t.measured(m.Workload).Question != "" }
+	i := slices.IndexFunc(a.Meaning, asked)
+	if i < 0 {
+		i = slices.IndexFunc(a.Meaning, known)
+	}
 	if i < 0 {
 		return ""
 	}
 	m := a.Meaning[i]
 	arm := toldArm(m, a.AskedAbout)
-	t := teller{a: a, sides: sidesOf}
 	app := Finding{Workload: m.Workload, Quantity: m.Quantity}
 	trip := seconds(arm.RoundTrip)
 	round := Finding{Workload: m.RoundTrip, Quantity: roundTrip(m)}
@@ -184,6 +189,8 @@ func (a Answer) meaningText() string {
 	switch {
 	case !arm.ApplicationDiffers:
 		return text + "."
+	case m.Trips != nil && len(m.Arms) > 1: // the arm alone can have another ratio
+		return text + ": over all arms, as if it waited for " + trips(m) + missedBy(m) + "."
 	case m.Trips != nil:
 		return text + ", as if it waited for " + trips(m) + missedBy(m) + "."
 	}

@@ -11,9 +11,10 @@ import (
 
 // meaningNote explains the figures of round trips.
 const meaningNote = "\"Times\" is the application's difference over that of the round trip, by the arm alone; the\n" +
-	"text has it over all arms. Intervals allow for the noise of both workloads, with 95 %\n" +
-	"confidence each. A whole number of round trips may also be off by what hosts do after a longer\n" +
-	"wait. \"Remains\" is what it leaves of the difference: docs/meaning.md."
+	"text has it over all arms, where its interval also allows for what these differ from one line.\n" +
+	"Intervals allow for the noise of both workloads, with 95 % confidence each. A whole number of\n" +
+	"round trips may also be off by what hosts do after a longer wait. \"Remains\" is what it leaves of\n" +
+	"the difference: docs/meaning.md."
 
 // meaningSection relates each application's difference to that of a round trip.
 func meaningSection(a answer.Answer) section {

@@ -24,11 +24,14 @@ type Meaning struct {
 	RoundTrip     string `json:"round_trip"`
 	RoundTripStat string `json:"round_trip_stat"`
 	// Slope is how much longer the application takes for each second that a round trip takes longer. Its interval has the
-	// noise of both workloads, and nothing else. Null if nothing can be said; Reason then says why.
+	// noise of both workloads, and of three arms or more also what these differ from one line. Null if nothing can be
+	// said; Reason then says why.
 	Slope *Estimate `json:"slope"`
-	// Between has the numbers of round trips that explain Slope: its interval, wider by Tolerance at both ends. Tolerance
-	// is the part of a difference by which a round trip of the application may differ from one that was measured beside
-	// it, for what their hosts do (see tolerance).
+	// Noise is the interval of Slope that has the noise of both workloads, and nothing else.
+	Noise figures.Interval `json:"slope_noise,omitempty"`
+	// Between has the numbers of round trips that explain Slope: its interval, and Noise wider by Tolerance at both ends.
+	// Tolerance is the part of a difference by which a round trip of the application may differ from one that was
+	// measured beside it, for what their hosts do (see tolerance).
 	Between   figures.Interval `json:"trips_between"`
 	Tolerance float64          `json:"tolerance"`
 	// Trips is the whole number in Between that is nearest to Slope, from 1; null if there is none, and if there are
@@ -191,6 +194,10 @@ func (r relation) meaning() Meaning {
 		return m
 	}
 	m.Slope, m.Intercept = estimateOf(s.Slope, s.Interval), estimateOf(s.Intercept, s.InterceptInterval)
+	m.Noise = m.Slope.Interval
+	if s.Across.Known {
+		m.Slope.Interval = figures.IntervalOf(s.Across)
+	}
 	share, time := tolerance(points)
 	m.explain(share)
 	for i := range m.Arms {
@@ -313,9 +320,11 @@ const tooWide = 0.15
 
 // explain says which numbers of round trips explain the slope, if each may be off by a part.
 func (m *Meaning) explain(tolerance float64) {
-	low, high := m.Slope.Interval[0], m.Slope.Interval[1]
+	low, high, own := m.Noise[0], m.Noise[1], m.Slope.Interval
 	m.Tolerance = tolerance
-	m.Between = &figures.Bounds{low - tolerance*math.Abs(low), high + tolerance*math.Abs(high)}
+	m.Between = &figures.Bounds{
+		math.Min(own[0], low-tolerance*math.Abs(low)), math.Max(own[1], high+tolerance*math.Abs(high)),
+	}
 	first, last := m.Whole()
 	wide := first < last && high-low > 2*tooWide*math.Abs(m.Slope.Value)
 	if first > last || first > math.MaxInt32 || wide {
@@ -324,7 +333,7 @@ func (m *Meaning) explain(tolerance float64) {
 	nearest := math.Min(math.Max(math.Round(m.Slope.Value), first), math.Min(last, math.MaxInt32))
 	m.Trips = new(int(nearest))
 	m.Others = first < last
-	m.Near = nearest < low || nearest > high
+	m.Near = nearest < own[0] || nearest > own[1]
 }
 
 // Whole gives the first and the last whole number from 1 that explain the slope. There is none if the first is larger.
