@@ -29,14 +29,14 @@ type Meaning struct {
 	Slope *Estimate `json:"slope"`
 	// Noise is the interval of Slope that has the noise of both workloads, and nothing else.
 	Noise figures.Interval `json:"slope_noise,omitempty"`
-	// Between has the numbers of round trips that explain Slope: its interval, and Noise wider by Tolerance at both ends.
-	// Tolerance is the part of a difference by which a round trip of the application may differ from one that was
-	// measured beside it, for what their hosts do (see tolerance).
+	// Between has the numbers of round trips that explain Slope: Noise, wider by Tolerance at both ends. Tolerance is the
+	// part of a difference by which a round trip of the application may differ from one that was measured beside it, for
+	// what their hosts do (see tolerance).
 	Between   figures.Interval `json:"trips_between"`
 	Tolerance float64          `json:"tolerance"`
 	// Trips is the whole number in Between that is nearest to Slope, from 1; null if there is none, and if there are
-	// several because the interval of Slope is wide (see tooWide). Others says that it is not the only one. Near says that
-	// it is not in the interval of Slope.
+	// several because Noise is wide (see tooWide). Others says that it is not the only one. Near says that it is not in
+	// Noise.
 	Trips  *int `json:"trips"`
 	Others bool `json:"others,omitempty"`
 	Near   bool `json:"near,omitempty"`
@@ -320,11 +320,9 @@ const tooWide = 0.15
 
 // explain says which numbers of round trips explain the slope, if each may be off by a part.
 func (m *Meaning) explain(tolerance float64) {
-	low, high, own := m.Noise[0], m.Noise[1], m.Slope.Interval
+	low, high := m.Noise[0], m.Noise[1]
 	m.Tolerance = tolerance
-	m.Between = &figures.Bounds{
-		math.Min(own[0], low-tolerance*math.Abs(low)), math.Max(own[1], high+tolerance*math.Abs(high)),
-	}
+	m.Between = &figures.Bounds{low - tolerance*math.Abs(low), high + tolerance*math.Abs(high)}
 	first, last := m.Whole()
 	wide := first < last && high-low > 2*tooWide*math.Abs(m.Slope.Value)
 	if first > last || first > math.MaxInt32 || wide {
@@ -333,7 +331,7 @@ func (m *Meaning) explain(tolerance float64) {
 	nearest := math.Min(math.Max(math.Round(m.Slope.Value), first), math.Min(last, math.MaxInt32))
 	m.Trips = new(int(nearest))
 	m.Others = first < last
-	m.Near = nearest < own[0] || nearest > own[1]
+	m.Near = nearest < low || nearest > high
 }
 
 // Whole gives the first and the last whole number from 1 that explain the slope. There is none if the first is larger.
