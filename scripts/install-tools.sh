@@ -10,8 +10,8 @@
 #                            uses; wget and dash, with which install.sh is tested; a C compiler, for the race detector
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
 #                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start
-#                            a Debian; Redis, nginx, ab, PostgreSQL, mosquitto and ActiveMQ, which the documentation measures;
-#                            wrk and (see go-programs.sh) fortio, which nearfar runs;
+#                            a Debian; Redis, nginx, ab, PostgreSQL, mosquitto and ActiveMQ, which the documentation
+#                            measures; wrk and (see go-programs.sh) fortio, which nearfar runs;
 #                            and, in the cache, a Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh), OpenTofu (see

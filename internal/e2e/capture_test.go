@@ -112,8 +112,8 @@ workloads: [{name: page, tool: app, queries: 10, capture: true, duration: 400ms,
 schedule: {blocks: 2, seed: 1}
 `
 
-// TestCapturePages captures the queries of an application's pages before and behind each tunnel end, as an article about
-// NSX did, and works out the segments of the way from them. Beside other tests there may be too few of them.
+// TestCapturePages captures the queries of an application's pages before and behind each tunnel end, as an article
+// about NSX did, and works out the segments of the way from them. Beside other tests there may be too few of them.
 func TestCapturePages(t *testing.T) {
 	a := measure(t, capturedPages, "--force")
 	wantNoFailures(t, a)

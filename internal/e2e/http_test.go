@@ -175,7 +175,8 @@ schedule: {blocks: 10, seed: 1}
 			t.Errorf("%q in %q", said, a.Verdict)
 		}
 		meant := regexp.MustCompile(`What it means: with w500, the median response of stays takes .* longer, and a ` +
-			`round trip .* longer: over all arms, as if it waited for 1 round trip( to within \d\.\d %)?; no objective fails\.$`)
+			`round trip .* longer: over all arms, as if it waited for 1 round trip( to within \d\.\d %)?; ` +
+			`no objective fails\.$`)
 		if !meant.MatchString(a.Also) {
 			wrong = append(wrong, a.Also)
 		}

@@ -239,8 +239,8 @@ func wantUnknown(t *testing.T, a answer.Answer) {
 	wantWarning(t, a, "inside-unknown", "CAP_BPF")
 }
 
-// wantMeans wants figures in each trial of round trips. On a busy machine a trial can have too few of them for a median,
-// but it has a mean.
+// wantMeans wants figures in each trial of round trips. On a busy machine a trial can have too few of them for a
+// median, but it has a mean.
 func wantMeans(t *testing.T, a answer.Answer) {
 	t.Helper()
 	for _, tr := range trials(t, a) {

@@ -82,7 +82,7 @@ func explained(m meaning.Meaning) string {
 	case m.Noise[0] <= 0:
 		return "it may not grow at all"
 	}
-	if first, last := m.Whole(); first <= last {
+	if m.MayBeWhole() {
 		return "the interval is too wide to name a number of round trips"
 	}
 	return "no whole number of round trips explains it"

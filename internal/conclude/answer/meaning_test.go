@@ -366,6 +366,28 @@ func TestTripsWhereHostsSleep(t *testing.T) {
 	}
 }
 
+// TestNoTripsOfArmsOffTheLine: the noise excludes all whole numbers, but the arms differ from their line by so much that
+// one of them may be it. The text does not say that none explains the slope.
+func TestNoTripsOfArmsOffTheLine(t *testing.T) {
+	e := ofPages(12)
+	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
+	_, m := meantOf(t, e, ofTrips(e, 0, func(t *result.Trial) {
+		switch t.Workload {
+		case "rr":
+			t.Metrics[0].Value = path[t.Arm] + 2e-9*float64(t.Block*7%5)
+		case "page":
+			t.Metrics[0].Value = 48e-6 + 2.3*path[t.Arm] + 2e-9*float64(t.Block*t.Trial%5)
+			if t.Arm == "far" {
+				t.Metrics[0].Value += 50e-6
+			}
+		}
+	}))
+	const want = "the interval is too wide to name a number of round trips"
+	if m.Trips != nil || holds(m.Between, 2) || !holds(m.Slope.Interval, 2) || !strings.Contains(m.Text, want) {
+		t.Errorf("%v, by noise %v: %q", *m.Slope.Interval, *m.Noise, m.Text)
+	}
+}
+
 // TestNoTripsOfALargeDifference: over wires that are much longer than what hosts do, half a round trip is told from
 // none.
 func TestNoTripsOfALargeDifference(t *testing.T) {

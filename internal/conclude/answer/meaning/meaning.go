@@ -27,11 +27,11 @@ type Meaning struct {
 	// noise of both workloads, and of three arms or more also what these differ from one line. Null if nothing can be
 	// said; Reason then says why.
 	Slope *Estimate `json:"slope"`
-	// Noise is the interval of Slope that has the noise of both workloads, and nothing else.
+	// Noise is the interval of Slope by the noise of both workloads alone.
 	Noise figures.Interval `json:"slope_noise,omitempty"`
-	// Between has the numbers of round trips that explain Slope: Noise, wider by Tolerance at both ends. Tolerance is the
-	// part of a difference by which a round trip of the application may differ from one that was measured beside it, for
-	// what their hosts do (see tolerance).
+	// Between has the numbers of round trips that explain Slope: Noise, wider by Tolerance at both ends. Tolerance is
+	// the part of a difference by which a round trip of the application may differ from one that was measured beside
+	// it, for what their hosts do (see tolerance).
 	Between   figures.Interval `json:"trips_between"`
 	Tolerance float64          `json:"tolerance"`
 	// Trips is the whole number in Between that is nearest to Slope, from 1; null if there is none, and if there are
@@ -335,8 +335,21 @@ func (m *Meaning) explain(tolerance float64) {
 }
 
 // Whole gives the first and the last whole number from 1 that explain the slope. There is none if the first is larger.
-func (m Meaning) Whole() (first, last float64) {
-	return math.Max(1, math.Ceil(m.Between[0])), math.Floor(m.Between[1])
+func (m Meaning) Whole() (first, last float64) { return wholeIn(m.Between) }
+
+// MayBeWhole says that a whole number of round trips is not excluded, be it by Between or by the interval of Slope.
+func (m Meaning) MayBeWhole() bool {
+	for _, i := range []figures.Interval{m.Between, m.Slope.Interval} {
+		if first, last := wholeIn(i); first <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeIn gives the first and the last whole number from 1 in an interval.
+func wholeIn(i figures.Interval) (first, last float64) {
+	return math.Max(1, math.Ceil(i[0])), math.Floor(i[1])
 }
 
 // fill adds how many round trips an arm is worth by itself, and what a whole number of them leaves.
