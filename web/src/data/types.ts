@@ -851,6 +851,7 @@ export interface Meaning {
   round_trip: string;
   round_trip_stat: string;
   slope: MeaningEstimate | null;
+  slope_noise?: Interval;
   trips_between: Interval;
   tolerance: number;
   trips: number | null;
