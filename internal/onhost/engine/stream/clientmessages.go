@@ -151,5 +151,19 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 	}
 	session.AddClosingFacts(facts, theirs, s.waited)
 	r.Notes = append(r.Notes, session.BusyPollNotes(facts)...)
+	if n := facts["server.socket_drops"]; n != "" && n != "0" && m.Sent > m.Received {
+		r.Notes = append(r.Notes, lateReceiver(facts["server.wait"]))
+	}
 	return r, nil
+}
+
+// lateReceiver is the note of a session whose receive buffer was full. It is the same for all trials: the fact
+// server.socket_drops has the number.
+func lateReceiver(wait string) string {
+	note := "The server's receive buffer was full at times, because its thread was late: what came then counts as lost, " +
+		"although the path delivered it. A larger receive buffer holds more"
+	if wait != wire.WaitSpin {
+		note += ", and a receiver that spins is not late to wake"
+	}
+	return note + "."
 }

@@ -180,7 +180,12 @@ func (d *DatagramIn) Datagrams(i int) []byte {
 	return d.buffers[i*d.size:][:n]
 }
 
-// Facts says how batches are received.
+// Facts says how batches are received, and how many packets the kernel dropped because the socket's receive buffer was
+// full. A large datagram is one packet.
 func (d *DatagramIn) Facts() map[string]string {
-	return map[string]string{"batching": "recvmmsg", "udp_gro": strconv.FormatBool(d.coalesces)}
+	f := map[string]string{"batching": "recvmmsg", "udp_gro": strconv.FormatBool(d.coalesces)}
+	if n, known := d.socket.drops(); known {
+		f["socket_drops"] = strconv.FormatUint(uint64(n), 10)
+	}
+	return f
 }

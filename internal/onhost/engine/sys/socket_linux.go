@@ -241,6 +241,16 @@ func (s *Socket) Sample() (TCPSample, bool) {
 		Smoothed: time.Duration(info.Rtt) * time.Microsecond}, true
 }
 
+// drops is how many packets the kernel dropped because the socket's receive buffer was full (SO_MEMINFO, Linux 4.12).
+func (s *Socket) drops() (n uint32, known bool) {
+	const drops = 8 // SK_MEMINFO_DROPS (linux/sock_diag.h)
+	var info [drops + 1]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, s.fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	return info[drops], errno == 0 && uintptr(size) == unsafe.Sizeof(info)
+}
+
 // Facts reads back the values that the kernel uses for the socket.
 func (s *Socket) Facts() map[string]string {
 	f := map[string]string{}
