@@ -151,10 +151,15 @@ const (
 // metered is a tool whose bulk transfers run under watch on both sides.
 type metered struct{ tool.Tool }
 
+// isBulk tells whether a workload sends as much as it can, one way.
+func isBulk(w experiment.Workload) bool {
+	return w.Mode == experiment.Stream || w.Mode == experiment.Messages
+}
+
 // Plan makes both processes run under watch.
 func (t metered) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	p, err := t.Tool.Plan(w, pair)
-	if err != nil || w.Mode != experiment.Stream {
+	if err != nil || !isBulk(w) {
 		return p, err
 	}
 	if p.Server == nil || w.Warmup != 0 {
@@ -168,7 +173,7 @@ func (t metered) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) 
 // Parse adds the CPU time per gigabit. There is no warm-up, so that the CPU time of the processes, start and end
 // included, belongs to the bits that were delivered in the window.
 func (t metered) Parse(out tool.Output) (result.Measurement, error) {
-	if out.Workload == nil || out.Workload.Mode != experiment.Stream {
+	if out.Workload == nil || !isBulk(*out.Workload) {
 		return t.Tool.Parse(out)
 	}
 	var client, server watched
