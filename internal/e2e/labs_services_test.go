@@ -150,7 +150,7 @@ func TestSlowdownLab(t *testing.T) {
 		need(t, p[0], p[1])
 	}
 	const most = 1e-3 // the round trip of the longest wire, in seconds
-	a := measure(t, ofLab(t, "slowdown", "blocks: 8", "blocks: 2", "iterations: 1000", "iterations: 300",
+	a := measure(t, ofLab(t, "slowdown", "blocks: 12", "blocks: 2", "iterations: 1000", "iterations: 300",
 		"iterations: 500", "iterations: 200",
 		"  rtt-100us: {lab: {path: [wire: {rate: 1Gbit/s, delay: 50us}]}}\n", "",
 		"  rtt-200us: {lab: {path: [wire: {rate: 1Gbit/s, delay: 100us}]}}\n", "",

@@ -413,7 +413,7 @@ func (t *telling) basis(f Finding, headline string) string {
 		add("Careful: " + f.Caution + ".")
 	}
 	if m := t.measured(f.Workload); m.Waited >= environment.ContendedRate && f.certainty() != refused {
-		add(fmt.Sprintf("Careful: the trials waited %s of their runnable time for CPUs that other programs used; on an "+
+		add(fmt.Sprintf("Careful: the trials waited up to %s of their runnable time for CPUs that other programs used; on an "+
 			"idle machine the figure can be another.", percent(m.Waited, nil)))
 	}
 	if f.Unproved != "" || t.a.Unproved != "" {
