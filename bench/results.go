@@ -182,6 +182,9 @@ its own p99 is beyond the bound, no program could have kept the bound on this ma
   no count, so the datagrams that it read are taken from the kernel's counters, per second that its client sent.
   The engine's batches travel as one packet each if the kernel and the path can do that (UDP_SEGMENT, UDP_GRO): the
   lab's links can, and a network card that segments by itself gains less
+- UDP 1448 B: the receiver of iperf3 never finds its socket empty, and uses a whole CPU. Ours sleeps by default, needs
+  half a CPU, and loses what comes while it is woken; the rows with polling (wait: spin) use a whole CPU too
+  (docs/adr/0168-newest-iperf3-in-the-benchmark.md)
 - the floor is bench/floor/floor.c, built with cc -O2
 `)
 	return b.Bytes()

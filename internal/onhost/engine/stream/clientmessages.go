@@ -157,11 +157,11 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 	return r, nil
 }
 
-// lateReceiver is the note of a session whose receive buffer was full. It is the same for all trials: the fact
-// server.socket_drops has the number.
+// lateReceiver is the note of a session in which the server's kernel dropped packets at the socket. It is the same for
+// all trials: the fact server.socket_drops has the number.
 func lateReceiver(wait string) string {
-	note := "The server's receive buffer was full at times, because its thread was late: what came then counts as lost, " +
-		"although the path delivered it. A larger receive buffer holds more"
+	note := "The server's kernel dropped packets that had come: its receive buffer was full because the receiver was " +
+		"late, or (rarely) a checksum was wrong. They count as lost. A larger receive buffer holds more"
 	if wait != wire.WaitSpin {
 		note += ", and a receiver that spins is not late to wake"
 	}

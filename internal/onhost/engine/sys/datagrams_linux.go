@@ -180,8 +180,8 @@ func (d *DatagramIn) Datagrams(i int) []byte {
 	return d.buffers[i*d.size:][:n]
 }
 
-// Facts says how batches are received, and how many packets the kernel dropped because the socket's receive buffer was
-// full. A large datagram is one packet.
+// Facts says how batches are received, and how many packets the kernel dropped at the socket. A large datagram is one
+// packet.
 func (d *DatagramIn) Facts() map[string]string {
 	f := map[string]string{"batching": "recvmmsg", "udp_gro": strconv.FormatBool(d.coalesces)}
 	if n, known := d.socket.drops(); known {

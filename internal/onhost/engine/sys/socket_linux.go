@@ -241,7 +241,8 @@ func (s *Socket) Sample() (TCPSample, bool) {
 		Smoothed: time.Duration(info.Rtt) * time.Microsecond}, true
 }
 
-// drops is how many packets the kernel dropped because the socket's receive buffer was full (SO_MEMINFO, Linux 4.12).
+// drops is how many packets the kernel dropped at the socket (SO_MEMINFO, Linux 4.12): those for which the receive
+// buffer had no room, and those with a wrong checksum (net/ipv4/udp.c).
 func (s *Socket) drops() (n uint32, known bool) {
 	const drops = 8 // SK_MEMINFO_DROPS (linux/sock_diag.h)
 	var info [drops + 1]uint32
