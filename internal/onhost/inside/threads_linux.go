@@ -117,6 +117,7 @@ func (g *generator) switched() asm.Instructions {
 	a.do(asm.JEq.Imm(asm.R3, 0, "free"), asm.Or.Imm(asm.R9, offThrottled))
 	a.mark("free")
 	a.do(
+		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord),
 		asm.StoreMem(asm.RFP, onNumber, asm.R9, asm.Word),
 		asm.LoadMem(asm.R1, asm.R6, g.comm, asm.DWord),
 		asm.StoreMem(asm.RFP, onAddress, asm.R1, asm.DWord),
@@ -135,7 +136,9 @@ func (g *generator) switched() asm.Instructions {
 		asm.Mov.Imm(asm.R6, softirqThread),
 	)
 	a.mark("other")
+	a.do(asm.LoadMem(asm.R1, asm.RFP, onTime, asm.DWord), asm.JNE.Imm(asm.R1, 0, "timed")) // one moment for both
 	a.now()
+	a.mark("timed")
 	a.threadEvent(g, evRun, asm.R8, asm.R6)
 	return a.end()
 }
@@ -197,7 +200,7 @@ func (g *generator) returned() asm.Instructions {
 	a.do(asm.JNE.Reg(asm.R0, asm.R8, out))
 	a.duringTrip()
 	a.set(stateReader, 0)
-	a.now()
+	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord)) // stampLast sets it
 	a.threadEvent(g, evReturn, asm.R8, 0)
 	a.stampLast()
 	if g.side != declared.Server {
