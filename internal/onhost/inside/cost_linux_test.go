@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,4 +54,48 @@ func TestCostOfPrograms(t *testing.T) {
 	if best <= 0 || best > published {
 		t.Errorf("the programs run %.0f ns for each event, want at most %d", best, published)
 	}
+}
+
+// BenchmarkTrip times round trips over a bridge: not watched, with programs at the same tracepoints that return at once,
+// and watched. What the empty ones add is the kernel's own cost of running a program at each of these points; the
+// watcher can only save on the rest.
+//
+//	go test -run '^$' -bench Trip -count 10 ./internal/onhost/inside
+func BenchmarkTrip(b *testing.B) {
+	client, _, server := bridged(b, "10.9.0.1/24", "10.9.0.2/24")
+	x := serve(b, "udp", client, server, "10.9.0.2/24", nil)
+	x.trips(1000)
+	b.Run("not watched", func(b *testing.B) { x.trips(b.N) })
+	b.Run("empty programs", func(b *testing.B) {
+		for _, p := range (&generator{}).programs() {
+			attachEmpty(b, p.tracepoint)
+		}
+		b.ResetTimer()
+		x.trips(b.N)
+	})
+	b.Run("watched", func(b *testing.B) {
+		w := client.watch(x.options(b.N))
+		b.ResetTimer()
+		x.trips(b.N)
+		b.StopTimer()
+		r := end(b, w)
+		b.ReportMetric(float64(r.Events)/float64(max(r.Complete, 1)), "events/trip")
+	})
+}
+
+// attachEmpty puts a program that returns at once at a tracepoint, until the benchmark ends.
+func attachEmpty(b *testing.B, tracepoint string) {
+	b.Helper()
+	made, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: tracepoint, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	attached, err := link.AttachTracing(link.TracingOptions{Program: made})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _, _ = attached.Close(), made.Close() })
 }

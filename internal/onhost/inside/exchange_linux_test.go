@@ -15,7 +15,7 @@ var errPermission = &os.PathError{Op: "bpf", Err: syscall.EPERM}
 
 // An exchange is a server of the test and its client.
 type exchange struct {
-	t        *testing.T
+	t        testing.TB
 	protocol string
 	client   *space
 	at       netip.Addr
@@ -62,7 +62,7 @@ func clock() func() int64 {
 
 // serve answers what arrives in the server's namespace, after what between does. Both sides use system calls that wait
 // in the kernel, on a thread of their own, on the second CPU.
-func serve(t *testing.T, protocol string, client, server *space, at string, between func(i int)) *exchange {
+func serve(t testing.TB, protocol string, client, server *space, at string, between func(i int)) *exchange {
 	t.Helper()
 	x := &exchange{t: t, protocol: protocol, client: client, at: netip.MustParseAddr(address(at))}
 	to := netip.AddrPortFrom(x.at, testPort)

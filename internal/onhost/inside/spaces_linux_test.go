@@ -14,13 +14,13 @@ import (
 
 // A space is a network namespace of the test.
 type space struct {
-	t    *testing.T
+	t    testing.TB
 	file *os.File
 	id   uint32
 }
 
 // newSpace makes a namespace that lasts as long as the test.
-func newSpace(t *testing.T) *space {
+func newSpace(t testing.TB) *space {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("this test makes network namespaces: run it as root")
@@ -103,7 +103,7 @@ func join(a *space, device string, b *space, peer string) {
 }
 
 // bridged makes a client and a server with these addresses behind a bridge.
-func bridged(t *testing.T, clientAt, serverAt string) (client, bridge, server *space) {
+func bridged(t testing.TB, clientAt, serverAt string) (client, bridge, server *space) {
 	t.Helper()
 	client, bridge, server = newSpace(t), newSpace(t), newSpace(t)
 	join(client, "eth0", bridge, "b0")

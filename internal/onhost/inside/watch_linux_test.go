@@ -33,7 +33,7 @@ func (s *space) watch(o declared.Options) *Watch {
 }
 
 // end is what the watch recorded.
-func end(t *testing.T, w *Watch) *declared.Recording {
+func end(t testing.TB, w *Watch) *declared.Recording {
 	t.Helper()
 	r, err := w.End()
 	if err != nil {
