@@ -178,8 +178,8 @@ const (
 )
 
 // datagramsAgainstIperf3 is full datagrams at the highest rate, as many at once on both sides. What arrived is counted.
-// The engine's receiver sleeps between datagrams, as users have it by default, or polls. That of iperf3 takes so long for
-// each datagram that it never sleeps, and takes a whole CPU: polling is the same use of CPUs.
+// The engine's receiver sleeps between datagrams, as users have it by default, or polls. That of iperf3 takes so long
+// for each datagram that it never sleeps, and takes a whole CPU: polling is the same use of CPUs.
 func datagramsAgainstIperf3(whole time.Duration) group {
 	w := experiment.Workload{Name: "messages-1448", Tool: "native", Mode: experiment.Messages, Protocol: experiment.UDP,
 		Message: datagram, Batch: datagramBatch, Duration: whole, Placement: split}

@@ -151,11 +151,6 @@ const (
 // metered is a tool whose bulk transfers run under watch on both sides.
 type metered struct{ tool.Tool }
 
-// isBulk tells whether a workload sends as much as it can, one way.
-func isBulk(w experiment.Workload) bool {
-	return w.Mode == experiment.Stream || w.Mode == experiment.Messages
-}
-
 // Plan makes both processes run under watch.
 func (t metered) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	p, err := t.Tool.Plan(w, pair)
@@ -195,6 +190,11 @@ func (t metered) Parse(out tool.Output) (result.Measurement, error) {
 		}
 	}
 	return m, errors.New("no goodput, so the CPU for each gigabit is not known")
+}
+
+// isBulk tells whether a workload sends as much as it can, one way.
+func isBulk(w experiment.Workload) bool {
+	return w.Mode == experiment.Stream || w.Mode == experiment.Messages
 }
 
 func seconds(s float64) time.Duration {

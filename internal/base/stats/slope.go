@@ -138,8 +138,8 @@ func SlopeOf(points []Point, anyTime bool) Slope {
 }
 
 // across widens the interval of a slope, which has the noise of the blocks alone, by what the arms' medians differ
-// from the line. More blocks do not make that smaller, as arms have something of their own: if it is normal, the slope of
-// least squares has Student's distribution with two degrees of freedom fewer than there are arms (Draper and Smith,
+// from the line. More blocks do not make that smaller, as arms have something of their own: if it is normal, the slope
+// of least squares has Student's distribution with two degrees of freedom fewer than there are arms (Draper and Smith,
 // Applied Regression Analysis, 1998, chapter 1). The noise is in the medians too, so that both are not added.
 func (g grid) across(slope float64, noise Interval) Interval {
 	var x, rest []float64

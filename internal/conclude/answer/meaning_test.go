@@ -325,27 +325,33 @@ func TestNearlyAWholeNumber(t *testing.T) {
 	}
 }
 
+// overWires are trials over wires of 0, 50 and 500 us; took is what rr and a page measure if the path takes so long.
+func overWires(e *experiment.Experiment, took func(t *result.Trial, path float64) float64) []result.Trial {
+	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
+	return ofTrips(e, 0, func(t *result.Trial) {
+		if t.Workload == "rr" || t.Workload == "page" {
+			t.Metrics[0].Value = took(t, path[t.Arm])
+		}
+	})
+}
+
 // TestTripsWhereHostsSleep: over wires, the hosts of rr answer 12 us later once they sleep, and those of a page do not,
 // or the other way round. No noise hides that: an interval that has the noise alone excludes the number of round trips.
 // But then the arms do not lie on one line either, so the interval of the slope holds it. The number is found, what is
 // left is told, and no arm is called another path for it.
 func TestTripsWhereHostsSleep(t *testing.T) {
 	const later = 12e-6
-	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
 	for trips := 1; trips <= 6; trips++ {
 		for _, workload := range []string{"rr", "page"} {
 			e := ofPages(12)
-			_, m := meantOf(t, e, ofTrips(e, 0, func(t *result.Trial) {
-				hosts := 0.0
+			_, m := meantOf(t, e, overWires(e, func(t *result.Trial, path float64) float64 {
 				if t.Workload == workload && t.Arm != "near" {
-					hosts = later
+					path += later
 				}
-				switch t.Workload {
-				case "rr":
-					t.Metrics[0].Value = path[t.Arm] + hosts + 2e-9*float64(t.Block*7%5)
-				case "page":
-					t.Metrics[0].Value = 48e-6 + float64(trips)*(path[t.Arm]+hosts+2e-9*float64(t.Block*t.Trial%5))
+				if t.Workload == "rr" {
+					return path + 2e-9*float64(t.Block*7%5)
 				}
+				return 48e-6 + float64(trips)*(path+2e-9*float64(t.Block*t.Trial%5))
 			}))
 			if holds(m.Noise, float64(trips)) {
 				t.Errorf("%d round trips, %s: %v tests nothing", trips, workload, *m.Noise)
@@ -366,21 +372,19 @@ func TestTripsWhereHostsSleep(t *testing.T) {
 	}
 }
 
-// TestNoTripsOfArmsOffTheLine: the noise excludes all whole numbers, but the arms differ from their line by so much that
-// one of them may be it. The text does not say that none explains the slope.
+// TestNoTripsOfArmsOffTheLine: the noise excludes all whole numbers, but the arms differ from their line by so much
+// that one of them may be it. The text does not say that none explains the slope.
 func TestNoTripsOfArmsOffTheLine(t *testing.T) {
 	e := ofPages(12)
-	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
-	_, m := meantOf(t, e, ofTrips(e, 0, func(t *result.Trial) {
-		switch t.Workload {
-		case "rr":
-			t.Metrics[0].Value = path[t.Arm] + 2e-9*float64(t.Block*7%5)
-		case "page":
-			t.Metrics[0].Value = 48e-6 + 2.3*path[t.Arm] + 2e-9*float64(t.Block*t.Trial%5)
-			if t.Arm == "far" {
-				t.Metrics[0].Value += 50e-6
-			}
+	_, m := meantOf(t, e, overWires(e, func(t *result.Trial, path float64) float64 {
+		if t.Workload == "rr" {
+			return path + 2e-9*float64(t.Block*7%5)
 		}
+		page := 48e-6 + 2.3*path + 2e-9*float64(t.Block*t.Trial%5)
+		if t.Arm == "far" {
+			page += 50e-6
+		}
+		return page
 	}))
 	const want = "the interval is too wide to name a number of round trips"
 	if m.Trips != nil || holds(m.Between, 2) || !holds(m.Slope.Interval, 2) || !strings.Contains(m.Text, want) {
@@ -392,14 +396,11 @@ func TestNoTripsOfArmsOffTheLine(t *testing.T) {
 // none.
 func TestNoTripsOfALargeDifference(t *testing.T) {
 	e := ofPages(12)
-	path := map[string]float64{"near": 40e-6, "far": 140e-6, "farther": 1040e-6}
-	a, m := meantOf(t, e, ofTrips(e, 0, func(t *result.Trial) {
-		switch t.Workload {
-		case "rr":
-			t.Metrics[0].Value = path[t.Arm] * (1 + 0.002*float64(t.Block*7%5))
-		case "page":
-			t.Metrics[0].Value = 1e-3 + 2.5*path[t.Arm]*(1+0.002*float64(t.Block*t.Trial%5))
+	a, m := meantOf(t, e, overWires(e, func(t *result.Trial, path float64) float64 {
+		if t.Workload == "rr" {
+			return path * (1 + 0.002*float64(t.Block*7%5))
 		}
+		return 1e-3 + 2.5*path*(1+0.002*float64(t.Block*t.Trial%5))
 	}))
 	if m.Trips != nil || m.Near || m.Others || m.Tolerance > 0.025 || !strings.Contains(m.Text, "no whole number") {
 		t.Errorf("%+v", m)

@@ -413,8 +413,8 @@ func (t *telling) basis(f Finding, headline string) string {
 		add("Careful: " + f.Caution + ".")
 	}
 	if m := t.measured(f.Workload); m.Waited >= environment.ContendedRate && f.certainty() != refused {
-		add(fmt.Sprintf("Careful: the trials waited up to %s of their runnable time for CPUs that other programs used; on an "+
-			"idle machine the figure can be another.", percent(m.Waited, nil)))
+		add(fmt.Sprintf("Careful: the trials waited up to %s of their runnable time for CPUs that other programs used; "+
+			"on an idle machine the figure can be another.", percent(m.Waited, nil)))
 	}
 	if f.Unproved != "" || t.a.Unproved != "" {
 		add(t.a.Unproved)

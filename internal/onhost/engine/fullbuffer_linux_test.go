@@ -27,7 +27,8 @@ func TestFullReceiveBuffer(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		notes := strings.Join(r.Notes, "\n")
-		if strings.Contains(notes, "receive buffer was full") != c.noted || strings.Contains(notes, "spins") != c.spins {
+		if strings.Contains(notes, "receive buffer was full") != c.noted ||
+			strings.Contains(notes, "spins") != c.spins {
 			t.Errorf("%s: %s drops, notes %q", name, r.Facts["server.socket_drops"], notes)
 		}
 	}

@@ -91,6 +91,11 @@ func (a *assembler) now() {
 	a.do(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, onTime, asm.R0, asm.DWord))
 }
 
+// untimed says that the time of the event is not known yet.
+func (a *assembler) untimed() {
+	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord))
+}
+
 // thread puts the number of the current thread into R0.
 func (a *assembler) thread() {
 	a.do(asm.FnGetCurrentPidTgid.Call(), asm.Mov.Reg32(asm.R0, asm.R0))

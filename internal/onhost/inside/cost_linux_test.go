@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
@@ -56,8 +55,8 @@ func TestCostOfPrograms(t *testing.T) {
 	}
 }
 
-// BenchmarkTrip times round trips over a bridge: not watched, with programs at the same tracepoints that return at once,
-// and watched. What the empty ones add is the kernel's own cost of running a program at each of these points; the
+// BenchmarkTrip times round trips over a bridge: not watched, with programs at the same tracepoints that return at
+// once, and watched. What the empty ones add is the kernel's own cost of running a program at each of these points; the
 // watcher can only save on the rest.
 //
 //	go test -run '^$' -bench Trip -count 10 ./internal/onhost/inside
@@ -86,10 +85,7 @@ func BenchmarkTrip(b *testing.B) {
 // attachEmpty puts a program that returns at once at a tracepoint, until the benchmark ends.
 func attachEmpty(b *testing.B, tracepoint string) {
 	b.Helper()
-	made, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: tracepoint, License: "GPL",
-		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
-	})
+	made, err := program{tracepoint, (&assembler{}).end()}.load()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 )
 
@@ -16,6 +17,14 @@ type generator struct {
 type program struct {
 	tracepoint string
 	code       asm.Instructions
+}
+
+// load hands the program to the kernel, which checks it.
+func (p program) load() (*ebpf.Program, error) {
+	return ebpf.NewProgram(&ebpf.ProgramSpec{
+		Name: "nearfar", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: p.tracepoint, License: "GPL",
+		Instructions: p.code,
+	})
 }
 
 // programs are all programs, in the order in which a packet meets them.

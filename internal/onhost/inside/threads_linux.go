@@ -116,8 +116,8 @@ func (g *generator) switched() asm.Instructions {
 	a.isThrottled(asm.R3, asm.R6)
 	a.do(asm.JEq.Imm(asm.R3, 0, "free"), asm.Or.Imm(asm.R9, offThrottled))
 	a.mark("free")
+	a.untimed()
 	a.do(
-		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord),
 		asm.StoreMem(asm.RFP, onNumber, asm.R9, asm.Word),
 		asm.LoadMem(asm.R1, asm.R6, g.comm, asm.DWord),
 		asm.StoreMem(asm.RFP, onAddress, asm.R1, asm.DWord),
@@ -200,7 +200,7 @@ func (g *generator) returned() asm.Instructions {
 	a.do(asm.JNE.Reg(asm.R0, asm.R8, out))
 	a.duringTrip()
 	a.set(stateReader, 0)
-	a.do(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, onTime, asm.R1, asm.DWord)) // stampLast sets it
+	a.untimed() // stampLast sets it
 	a.threadEvent(g, evReturn, asm.R8, 0)
 	a.stampLast()
 	if g.side != declared.Server {

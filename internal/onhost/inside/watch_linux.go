@@ -106,10 +106,7 @@ func (w *Watch) attach(own offsets) (err error) {
 		tunnels: w.tunnels.FD(),
 	}
 	for _, p := range g.programs() {
-		made, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-			Name: "nearfar", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: p.tracepoint,
-			License: "GPL", Instructions: p.code,
-		})
+		made, err := p.load()
 		if err != nil {
 			return fmt.Errorf("a program at %s: %w", p.tracepoint, err)
 		}
