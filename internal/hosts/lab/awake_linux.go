@@ -36,7 +36,10 @@ const (
 
 func newAwake() *awake { return &awake{cpus: map[int]bool{}} }
 
-// use says whether the wire is in use. It never waits.
+// use says whether the wire is in use. It never waits, not even for Go's scheduler, which takes a thread away where a
+// function grows its stack.
+//
+//go:nosplit
 func (a *awake) use(yes bool) {
 	if !yes {
 		a.inUse.Store(0)
