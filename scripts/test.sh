@@ -6,22 +6,24 @@
 #   fuzz       one step of a fuzz target: fuzzing instruments the code, and the hot loops, which may not grow their
 #              stack, must still link
 #   others     packages that do not measure
-#   unjudged   the tests of the engine and the end-to-end tests that judge no figures (scripts/unjudged.sh), in two parts
-#              beside each other: clusters and rest
+#   clusters   the end-to-end tests that judge no figures (scripts/unjudged.sh) and start a Kubernetes cluster
+#   rest       the other end-to-end tests that judge no figures, and such tests of the engine
 #   engine     the packages of the engine, and of the watch inside the kernel, whose tests take seconds, with nothing
 #              beside them
 #   long       the tests of scripts/long.txt that judge no figures; no other part has them
 #   race       with the race detector, packages whose goroutines share data
 #   portable   the engine's code for other systems, on this one, with the race detector
 #              (docs/adr/0019-load-elsewhere.md)
-#   measuring  the tests that judge figures (scripts/measuring.txt), one after the other, with nothing beside them
+#   measuring  the tests of the engine, of the watch inside the kernel, and end to end that judge figures, one after the
+#              other, with nothing beside them
 #
-#   test.sh              what make test runs: lint, vet, fuzz, others, unjudged and engine
+#   test.sh              what make test runs: lint, vet, fuzz, others, clusters, rest and engine
 #   test.sh tests        the same without the linter
 #   test.sh all          all parts: what make test-all runs
 #   test.sh PART...      these parts, one after the other
 #
-# In a run of many parts, lint, vet and fuzz compute beside unjudged, which waits about half of its time.
+# In a run of many parts, clusters, which nearly always waits, runs beside others, which computes. Lint, vet and fuzz
+# compute beside rest, which waits about half of its time.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/goflags.sh
@@ -29,6 +31,9 @@ cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 go=${GO:-go}
+# The test of internal/onhost/inside that judges figures: what share of slow trips have the cause that was planted.
+causes='^TestCauses$'
+
 lint() {
 	scripts/lint.sh
 }
@@ -54,12 +59,6 @@ long() {
 		$go test -vet=off -parallel "$(getconf _NPROCESSORS_ONLN)" -count=1 -timeout 25m -run "$endtoend" ./internal/e2e
 }
 
-unjudged() {
-	# The tests with clusters wait most of the time and take longest: they start at once, beside the rest. xargs, because
-	# a command that the shell starts in the background ignores SIGINT, and its tests would too.
-	printf '%s\n' clusters rest | xargs -n 1 -P 2 scripts/test.sh
-}
-
 clusters() {
 	# Two tests at a time: each makes several runs at once in its cluster.
 	tests=$(scripts/unjudged.sh clusters) && long=$(scripts/long.sh tests) &&
@@ -67,9 +66,9 @@ clusters() {
 }
 
 rest() {
-	# Two tests for each CPU, since those with clusters run at the same time.
+	# Three tests for each CPU: many wait.
 	tests=$(scripts/unjudged.sh rest) && long=$(scripts/long.sh tests) &&
-		$go test -vet=off -p 1 -parallel "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -run "$tests" \
+		$go test -vet=off -p 1 -parallel "$(($(getconf _NPROCESSORS_ONLN) * 3))" -count=1 -timeout 20m -run "$tests" \
 			-skip "$long" ./internal/onhost/engine ./internal/e2e
 }
 
@@ -92,12 +91,14 @@ race() {
 }
 
 engine() {
-	packages=$(scripts/packages.sh engine) && $go test -vet=off -p 1 -count=1 -timeout 10m $packages
+	packages=$(scripts/packages.sh engine) &&
+		$go test -vet=off -p 1 -count=1 -timeout 10m -skip "$causes" $packages
 }
 
 measuring() {
 	tests=$(scripts/unjudged.sh) &&
-		$go test -vet=off -p 1 -count=1 -timeout 20m -skip "$tests" ./internal/onhost/engine ./internal/e2e
+		$go test -vet=off -p 1 -count=1 -timeout 20m -skip "$tests" ./internal/onhost/engine ./internal/e2e &&
+		$go test -vet=off -count=1 -timeout 10m -run "$causes" ./internal/onhost/inside
 }
 
 portable() {
@@ -134,7 +135,7 @@ used() {
 run() {
 	for part; do
 		case $part in
-		lint | vet | fuzz | others | unjudged | clusters | rest | engine | long | race | portable | measuring)
+		lint | vet | fuzz | others | clusters | rest | engine | long | race | portable | measuring)
 			timed "$part" || return
 			;;
 		*)
@@ -145,17 +146,18 @@ run() {
 	done
 }
 
-# together runs what make test runs, with the given parts beside unjudged. They have the lowest priority, so that they
-# take only CPU time that the tests leave. What they print comes after what unjudged prints.
+# together runs what make test runs, with the given parts beside rest. They have the lowest priority, so that they take
+# only CPU time that the tests leave. What they print comes after what rest prints.
 together() {
-	run others
+	# xargs, because a command that the shell starts in the background ignores SIGINT, and its tests would too.
+	printf '%s\n' others clusters | xargs -n 1 -P 2 scripts/test.sh
 	# The kernel may share CPU time between sessions before it looks at the priority of processes (autogroups in
 	# sched(7)). So the parts have a session of their own, whose priority is the lowest too.
 	setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 scripts/test.sh "$@"' sh "$@" \
 		>"$beside" 2>&1 &
 	pid=$!
 	failed=0
-	run unjudged || failed=$?
+	run rest || failed=$?
 	# Nothing of ours runs beside them now, and on a busy machine the lowest priority gets nearly nothing. Only root may
 	# raise it.
 	if renice 0 -g "$pid" >/dev/null 2>&1; then

@@ -8,18 +8,23 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"nearfar/internal/declare/rundir"
 )
 
-// freePorts gives the first of four ports that nobody listens on, below the ports of clients. Tests that run at the
-// same time take different slots.
-func freePorts(t *testing.T, slot int) int {
+// fours counts the calls of freePorts, so that tests that run at the same time take different ports.
+var fours atomic.Int32
+
+// freePorts gives the first of four ports that nobody listens on, below the ports of clients: the kernel gives those to
+// any program that asks, also between this and the moment at which the test uses them.
+func freePorts(t *testing.T) int {
 	t.Helper()
-	const slots = 8
-	for first := 21000 + os.Getpid()%100*slots*4 + slot*4; first < 32000; first += slots * 4 {
+	const lowest, places = 21000, 2750
+	for range places {
+		first := lowest + 4*((os.Getpid()%100*32+int(fours.Add(1)))%places)
 		var held []net.Listener
 		for port := first; port < first+4; port++ {
 			l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
@@ -86,7 +91,7 @@ func TestPreflight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := traces(t, "")
-			port := freePorts(t, 0)
+			port := freePorts(t)
 			if c.taken {
 				l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 				if err != nil {
@@ -192,7 +197,7 @@ exec "$0" run --force experiment.yaml`, program)
 // behind.
 func TestLostHostStopsTheRun(t *testing.T) {
 	t.Parallel()
-	for i, c := range []struct{ name, host, verb string }{
+	for _, c := range []struct{ name, host, verb string }{
 		{"keeper", "here", " agent-serve "},
 		{"worker", "there", " agent-work "},
 		{"both", "here", " agent-"}, // of the client: a server would go on
@@ -201,7 +206,7 @@ func TestLostHostStopsTheRun(t *testing.T) {
 			t.Parallel()
 			before := traces(t, "")
 			r := &disturbedRun{dir: workspace(t)}
-			server := fmt.Sprintf("address: 127.0.0.1, port: %d, folder: %s/there", freePorts(t, 4+i), r.dir)
+			server := fmt.Sprintf("address: 127.0.0.1, port: %d, folder: %s/there", freePorts(t), r.dir)
 			client := "here: {local: {}, folder: " + r.dir + "/here"
 			text := strings.Replace(localHosts(server), "here: {local: {}", client, 1)
 			for _, host := range []string{"here", "there"} {

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,16 +78,6 @@ func (a *windowsAgent) wantEnd() {
 	}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // TestWindowsAgents runs experiments between agents for Windows, under Wine, and this machine. Their figures are not
 // judged.
 func TestWindowsAgents(t *testing.T) {
@@ -104,7 +93,7 @@ func TestWindowsAgents(t *testing.T) {
 	between := func(t *testing.T, file string) answer.Answer {
 		tools := winetest.OnWindows(filepath.Join(w.Folder, "tools"))
 		one := startWindowsAgent(t, w, program, "--listen", "127.0.0.1:0", "--path", tools)
-		two := startWindowsAgent(t, w, program, "--dial", fmt.Sprintf("127.0.0.1:%d", freePort(t)), "--path", tools,
+		two := startWindowsAgent(t, w, program, "--dial", fmt.Sprintf("127.0.0.1:%d", freePorts(t)), "--path", tools,
 			"--peers", "127.0.0.0/8")
 		for _, a := range []*windowsAgent{one, two} {
 			if _, err := tls.ParseJoin(a.join); err != nil {
@@ -118,7 +107,7 @@ hosts:
   one: {agent: "${ONE}", address: 127.0.0.1, port: %d}
   two: {agent: "${TWO}", address: 127.0.0.1, port: %d}
   here: {local: {}, address: 127.0.0.1, port: %d}
-`, freePort(t), freePort(t), freePort(t))
+`, freePorts(t), freePorts(t), freePorts(t))
 		a := measure(t, hosts+file, "--set", "ONE="+one.join, "--set", "TWO="+two.join, "--force")
 		one.wantEnd()
 		two.wantEnd()
