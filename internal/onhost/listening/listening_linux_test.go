@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,35 @@ func TestReadTable(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0] != want || found[0].unspecified() != (port == 7778) {
 			t.Errorf("port %d: %+v, %v", port, found, err)
 		}
+	}
+}
+
+// The kernel's answer and the tables name the same sockets.
+func TestListeners(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", ":0"} {
+		port := listen(t, "tcp", address)
+		c, err := net.Dial("tcp", net.JoinHostPort("localhost", strconv.Itoa(port))) // a connection is not listed
+		if err == nil {
+			defer func() { _ = c.Close() }()
+		}
+		found, err := listeners(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Request{Protocol: "tcp", Port: port, Net: "/proc/self/net"}.sockets()
+		if err != nil || len(want) != 1 || len(found) != 1 {
+			t.Fatalf("%s: %+v, want %+v (%v)", address, found, want, err)
+		}
+		if found[0].inode != want[0].inode || found[0].user != want[0].user || len(found[0].local) != len(want[0].local) ||
+			found[0].unspecified() != want[0].unspecified() {
+			t.Errorf("%s: %+v, want %+v", address, found[0], want[0])
+		}
+	}
+	if found, err := listeners(1); err != nil || len(found) != 0 {
+		t.Errorf("a port without a server: %+v, %v", found, err)
+	}
+	if _, err := readDiag(make([]byte, 71)); err == nil {
+		t.Error("a short answer is accepted")
 	}
 }
 
