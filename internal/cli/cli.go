@@ -115,6 +115,9 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	a.plugin, args = asPlugin(os.Args[0], args)
 	root := a.rootCommand()
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		a.complete(root) // only then: cobra keeps the flags that it can complete until the process ends
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -198,7 +201,6 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	root.AddCommand(a.labCommands()...)
 	// With these, this program is the agent of this machine itself.
 	root.AddCommand(onHosts.AgentServe(local.Verb), onHosts.AgentWork())
-	a.complete(root)
 	if a.plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: asTyped}
 	}

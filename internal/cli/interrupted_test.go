@@ -196,7 +196,7 @@ func TestEverySignalLeavesAnAnswer(t *testing.T) {
 			t.Errorf("%v: the state is not interrupted, %v", signals, err)
 		}
 		if !strings.Contains(answered.String(), `"verdict"`) || !strings.Contains(said.String(), "nearfar run --resume runs/") {
-			t.Errorf("%v: no answer or no hint: %s", signals, said.String())
+			t.Errorf("%v: no answer or no hint: %s\n%s", signals, said.String(), &answered)
 		}
 	}
 }
