@@ -25,7 +25,7 @@ made_for() {
 		"./cmd/$1"
 	# Unchanged files keep their time, so that nearfar is not built again.
 	if [ ! -f "$file" ] || ! gzip -dc "$file" | cmp -s - "$made"; then
-		gzip -9nc "$made" >"$file.new"
+		gzip -7nc "$made" >"$file.new"
 		mv "$file.new" "$file"
 	fi
 }

@@ -138,13 +138,14 @@ func (f *faultRun) signal(s syscall.Signal) {
 	f.must(f.cmd.Process.Signal(s))
 }
 
-// TestFaults lets things go wrong in mid-trial. The run goes on or ends as declared, it says why, and nothing is left
-// on a host.
+// soon is how long the remaining trials take on a busy machine. On a quiet one it is 8 s.
+const soon = 30 * time.Second
+
+// TestFaults lets things go wrong in mid-trial, one of each kind. The run goes on or ends as declared, it says why, and
+// nothing is left on a host.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	// The remaining trials take 8 s on a quiet machine, and several times as long on a busy one.
-	const soon = 30 * time.Second
-	for name, f := range map[string]fault{
+	runFaults(t, map[string]fault{
 		"link down for some time": {
 			silence: time.Minute, within: 20*time.Second + soon,
 			do: func(f *faultRun) {
@@ -153,14 +154,52 @@ func TestFaults(t *testing.T) {
 				f.setControl("client", true)
 			},
 		},
+		"agent's worker killed": {
+			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
+			do: func(f *faultRun) { f.kill("agent-work.*home-server") },
+		},
+		"nearfar killed": {
+			silence: 5 * time.Second, within: soon, code: -1,
+			do: func(f *faultRun) { f.signal(syscall.SIGKILL) },
+		},
+		"disk full": {
+			silence: time.Minute, within: soon, disk: "150m", failed: 1, more: 1,
+			says: "could not be kept on the host|no space left",
+			do: func(f *faultRun) {
+				home := f.inside("client")
+				full := filepath.Join(home, "stranger")
+				file, err := os.Create(full)
+				f.must(err)
+				// What becomes free, because the agent removes the output of a trial, is taken too.
+				waitUntil(f.t, "a failed trial", func() []string {
+					for err = nil; err == nil; {
+						_, err = file.Write(make([]byte, 4096))
+					}
+					return f.failedTrials()
+				})
+				f.t.Log("the disk was full: ", err)
+				_ = file.Close()
+				f.must(os.Remove(full))
+			},
+		},
+		"server crashed": {
+			silence: time.Minute, within: soon, failed: 1,
+			says: "the server is gone|the server closed the data connection|connection reset",
+			do: func(f *faultRun) {
+				f.killWhen("engine serve", connected) // before that, the client says that it is refused
+			},
+		},
+	})
+}
+
+// TestFurtherFaults: the same for other processes and other durations.
+func TestFurtherFaults(t *testing.T) {
+	t.Parallel()
+	runFaults(t, map[string]fault{
 		"link down for ever": {
 			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1,
 			says: "server.*no connection to the agent for 6s",
 			do:   func(f *faultRun) { f.setControl("server", false) },
-		},
-		"agent's worker killed": {
-			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
-			do: func(f *faultRun) { f.kill("agent-work.*home-server") },
 		},
 		"agent's keeper killed": {
 			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
@@ -185,10 +224,6 @@ func TestFaults(t *testing.T) {
 			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1,
 			says: "server.*no connection to the agent for 6s",
 			do:   func(f *faultRun) { f.killSSHD(f.hosts["server"]) },
-		},
-		"nearfar killed": {
-			silence: 5 * time.Second, within: soon, code: -1,
-			do: func(f *faultRun) { f.signal(syscall.SIGKILL) },
 		},
 		"nearfar stopped until the agents give it up": {
 			silence: time.Minute, within: 15*time.Second + soon,
@@ -220,33 +255,6 @@ func TestFaults(t *testing.T) {
 				f.signal(syscall.SIGCONT)
 			},
 		},
-		"disk full": {
-			silence: time.Minute, within: soon, disk: "150m", failed: 1, more: 1,
-			says: "could not be kept on the host|no space left",
-			do: func(f *faultRun) {
-				home := f.inside("client")
-				full := filepath.Join(home, "stranger")
-				file, err := os.Create(full)
-				f.must(err)
-				// What becomes free, because the agent removes the output of a trial, is taken too.
-				waitUntil(f.t, "a failed trial", func() []string {
-					for err = nil; err == nil; {
-						_, err = file.Write(make([]byte, 4096))
-					}
-					return f.failedTrials()
-				})
-				f.t.Log("the disk was full: ", err)
-				_ = file.Close()
-				f.must(os.Remove(full))
-			},
-		},
-		"server crashed": {
-			silence: time.Minute, within: soon, failed: 1,
-			says: "the server is gone|the server closed the data connection|connection reset",
-			do: func(f *faultRun) {
-				f.killWhen("engine serve", connected) // before that, the client says that it is refused
-			},
-		},
 		"client crashed": {
 			silence: time.Minute, within: soon, failed: 1, says: "ended by signal SIGKILL",
 			do: func(f *faultRun) { f.kill("engine load") },
@@ -272,7 +280,12 @@ func TestFaults(t *testing.T) {
 				f.must(stranger.Close())
 			},
 		},
-	} {
+	})
+}
+
+// runFaults runs faults at the same time.
+func runFaults(t *testing.T, faults map[string]fault) {
+	for name, f := range faults {
 		t.Run(strings.NewReplacer(" ", "-", "'", "").Replace(name), func(t *testing.T) {
 			t.Parallel()
 			f.run(t)

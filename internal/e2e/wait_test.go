@@ -27,11 +27,11 @@ func waitUntil[T any](t *testing.T, what string, get func() []T) []T {
 // rest sleeps between two looks at something that a test waits for. The last look began at the given time.
 func rest(looked time.Time) { time.Sleep(restAfter(looked)) }
 
-// restAfter is how long to sleep after a look: four times as long as the look took. A look at all processes of the
+// restAfter is how long to sleep after a look: nine times as long as the look took. A look at all processes of the
 // machine takes milliseconds, and other tests need the CPU.
 func restAfter(looked time.Time) time.Duration {
-	const least, most = time.Millisecond, 30 * time.Millisecond
-	return min(max(4*time.Since(looked), least), most)
+	const least, most = time.Millisecond, 50 * time.Millisecond
+	return min(max(9*time.Since(looked), least), most)
 }
 
 // together runs subtests at the same time, at most width of them. They do not call t.Parallel: such subtests wait until

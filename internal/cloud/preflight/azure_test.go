@@ -40,7 +40,7 @@ func onlyUnknown(t *testing.T, all []Check, further ...string) {
 }
 
 // The real az asks the fake of Azure about a lab, in a subscription that has not all that it takes.
-func TestAzure(t *testing.T) {
+func TestAzureWithAz(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts az, which takes seconds")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // network makes two VMs, each behind a bridge and the VTEP of its host, with VXLAN over IPv6 in between. The namespaces
@@ -57,7 +58,7 @@ func network(t *testing.T) (in func(space string) string) {
 func startCapture(t *testing.T, space, device, file string, more ...string) (stop func()) {
 	t.Helper()
 	args := append([]string{"netns", "exec", space, "tcpdump", "-i", device, "-s", "192", "--time-stamp-precision=nano",
-		"--immediate-mode", "-Z", "root", "-w", file}, more...)
+		"--immediate-mode", "-U", "-Z", "root", "-w", file}, more...)
 	cmd := exec.Command("ip", args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -124,10 +125,16 @@ func TestLive(t *testing.T) {
 	stops = append(stops, startCapture(t, in("a"), "any", any))
 	const echoes = 150
 	ping("-c", fmt.Sprint(echoes), "-i", "0.002")
+	open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	// tcpdump leaves behind what it has not read when it is ended.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if r, err := Read(t.Context(), Options{Points: points, Open: open}); err == nil && r.Matched == echoes {
+			break
+		}
+	}
 	for _, stop := range stops {
 		stop()
 	}
-	open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
 	r, err := Read(t.Context(), Options{Points: points, Open: open})
 	if err != nil {
 		t.Fatal(err)
