@@ -9,7 +9,6 @@ import (
 
 	"nearfar/internal/conclude/answer/inside"
 	declared "nearfar/internal/declare/inside"
-	"nearfar/internal/kits/kubetest"
 )
 
 // watchedKube are the ways between two pods whose elements differ. The nodes are joined by the control plane's bridge.
@@ -30,20 +29,12 @@ workloads: [{name: rr, tool: native, mode: rr, inside: true, request: 64B, durat
 schedule: {blocks: 3, seed: 1}
 `)
 
-// TestInsideKubernetes watches round trips between pods of two nodes, from pods that may watch the nodes' kernels: the
+// watchedKernels watches round trips between pods of two nodes, from pods that may watch the nodes' kernels: the
 // elements of each way are seen in their places and order, those of the overlay with the network that it names. The
 // nodes are namespaces of one kernel, which sees whole round trips.
-func TestInsideKubernetes(t *testing.T) {
-	t.Parallel()
-	needsWatching(t)
-	r := newKubeRig(t, kubetest.Options{})
-	t.Run("watched", func(t *testing.T) { r.in(t).watchedKernels() })
-	t.Run("refused", func(t *testing.T) { r.in(t).refusedKernels() })
-	r.nothingLeft()
-}
-
 func (r *kubeRig) watchedKernels() {
 	t := r.t
+	needsWatching(t)
 	wantAskedFor(t, r.dir)
 	p := r.start(watchedKube)
 	a := p.answer(t)
@@ -176,6 +167,7 @@ func wantAskedFor(t *testing.T, dir string) {
 // refusedKernels: a namespace that does not admit the pods gets a run all the same, which says why nothing is known.
 func (r *kubeRig) refusedKernels() {
 	t := r.t
+	needsWatching(t)
 	r.Kubectl("create", "namespace", "strict")
 	r.Kubectl("label", "namespace", "strict", "pod-security.kubernetes.io/enforce=restricted")
 	a := r.start(`

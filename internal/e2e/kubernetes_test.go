@@ -42,7 +42,8 @@ func TestKubernetes(t *testing.T) {
 		"two runs": (*kubeRig).twoRuns, "load balancer": (*kubeRig).loadBalancer, "proxy": (*kubeRig).proxy,
 		"encapsulation": (*kubeRig).encapsulation, "policies": (*kubeRig).policies, "inside": (*kubeRig).inside,
 		"no rights": (*kubeRig).withoutRights, "jobs": (*kubeRig).jobs,
-		"plugin": (*kubeRig).plugin,
+		"plugin": (*kubeRig).plugin, "watched kernels": (*kubeRig).watchedKernels,
+		"refused kernels": (*kubeRig).refusedKernels,
 	} {
 		tests[name] = func(t *testing.T) { test(r.in(t)) }
 	}
