@@ -22,8 +22,8 @@
 #   test.sh all          all parts: what make test-all runs
 #   test.sh PART...      these parts, one after the other
 #
-# In a run of many parts, clusters, which nearly always waits, runs beside others, which computes. Lint, vet and fuzz
-# compute beside rest, which waits about half of its time.
+# In a run of many parts, others, which computes, runs beside clusters, which nearly always waits, and then beside rest,
+# which waits half of its time. Lint, vet and fuzz compute beside them.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/goflags.sh
@@ -146,18 +146,17 @@ run() {
 	done
 }
 
-# together runs what make test runs, with the given parts beside rest. They have the lowest priority, so that they take
-# only CPU time that the tests leave. What they print comes after what rest prints.
+# together runs what make test runs, with the given parts beside the tests. They have the lowest priority, so that they
+# take only CPU time that the tests leave. What they print comes after what the tests print.
 together() {
-	# xargs, because a command that the shell starts in the background ignores SIGINT, and its tests would too.
-	printf '%s\n' others clusters | xargs -n 1 -P 2 scripts/test.sh
 	# The kernel may share CPU time between sessions before it looks at the priority of processes (autogroups in
 	# sched(7)). So the parts have a session of their own, whose priority is the lowest too.
 	setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 scripts/test.sh "$@"' sh "$@" \
 		>"$beside" 2>&1 &
 	pid=$!
 	failed=0
-	run rest || failed=$?
+	# xargs, because a command that the shell starts in the background ignores SIGINT, and its tests would too.
+	printf '%s\n' others 'clusters rest' | xargs -L 1 -P 2 scripts/test.sh || failed=$?
 	# Nothing of ours runs beside them now, and on a busy machine the lowest priority gets nearly nothing. Only root may
 	# raise it.
 	if renice 0 -g "$pid" >/dev/null 2>&1; then
