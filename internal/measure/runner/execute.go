@@ -206,7 +206,8 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 		if err := server.Wait(); err != nil {
 			failed.Err = fmt.Errorf("the server ended before it served: %w", err)
 		}
-	case limited.Err() != nil:
+	case limited.Err() != nil || errors.Is(err, context.DeadlineExceeded):
+		// Who waits on the host has the same limit, and can be a moment earlier.
 		failed.Err = fmt.Errorf("the server did not %s within %v", what, l.ready(plan))
 	default:
 		failed.Err = err

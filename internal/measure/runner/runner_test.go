@@ -187,6 +187,7 @@ func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
 		client, server fake.Program
 		stranger       bool // another program holds the port
 		never          bool // no server serves
+		early          bool // and the host says so before the limit has passed here
 		want           string
 	}{
 		{name: "no number", client: prints("none"), want: "no number in"},
@@ -208,12 +209,13 @@ func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
 		{name: "port taken", client: prints("1"), stranger: true,
 			want: "a/server: clockd: the server cannot serve: tcp port 7 is taken by stranger (process "},
 		{name: "never ready", client: prints("1"), never: true, want: "did not serve tcp port 7 within 30ms"},
+		{name: "given up early", client: prints("1"), early: true, want: "did not serve tcp port 7 within "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &kept{}
 			limits := DefaultLimits()
 			limits.Patience = 20 * time.Millisecond
-			s := &scene{client: c.client, server: c.server}
+			s := &scene{client: c.client, server: c.server, early: c.early}
 			if c.never {
 				s.deadPort, limits.Ready = 7, 30*time.Millisecond
 			}

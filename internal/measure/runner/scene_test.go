@@ -25,6 +25,8 @@ type scene struct {
 	lost error
 	// deadPort is a port on which no server ever serves, stranger a port that another program holds; 0 for none.
 	deadPort, stranger int
+	// early says that the host gives a server up a moment before its caller does.
+	early bool
 	// overlap says that a trial may begin while the server of the one before ends.
 	overlap bool
 	// watch is the watcher of kernels, and the capturer; nil for none. twoKernels says that the hosts are two machines,
@@ -152,6 +154,9 @@ type notedProcess struct {
 }
 
 func (p notedProcess) Serves(ctx context.Context, protocol string, port int) error {
+	if p.scene.early {
+		return context.DeadlineExceeded
+	}
 	err := p.Process.Serves(ctx, protocol, port)
 	if err == nil {
 		p.scene.note("ready: %s %d", protocol, port)
