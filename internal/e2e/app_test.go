@@ -245,6 +245,7 @@ schedule: {blocks: 2, seed: 1, retries: 0}
 func runOwnDatabase(t *testing.T, text, address string, below ...string) (dir, said string, err error) {
 	t.Helper()
 	dir = workspace(t)
+	text = strings.Replace(text, "local: {}", fmt.Sprintf("local: {}, port: %d", freePorts(t)), 1)
 	argv := append(below, program, "run", "--force", write(t, dir, text))
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "SHOP_URL="+address)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"testing"
 
@@ -25,7 +26,7 @@ type checked struct {
 func TestCheckHere(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ arm, hosts, device string }{
-		{"{client: here, server: here}", "hosts: {here: {local: {}}}", "lo"},
+		{"{client: here, server: here}", fmt.Sprintf("hosts: {here: {local: {}, port: %d}}", freePorts(t)), "lo"},
 		{"{lab: {path: [bridge]}}", "", "eth0"},
 	} {
 		file := write(t, t.TempDir(), "nearfar: v1\nname: facts\n"+test.hosts+"\narms:\n  one: "+test.arm+

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,18 +17,18 @@ func TestTwoNamesOfOneMachine(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
 	file := filepath.Join(dir, "two.yaml")
-	if err := os.WriteFile(file, []byte(`nearfar: v1
+	if err := os.WriteFile(file, fmt.Appendf(nil, `nearfar: v1
 name: two
 hosts:
-  a: {local: {}}
-  b: {local: {}}
+  a: {local: {}, port: %d}
+  b: {local: {}, port: %d}
 arms:
   there: {client: a, server: b}
   back:  {client: b, server: a}
 workloads:
   - {name: rr, tool: native, mode: rr, request: 64B, duration: 100ms, warmup: 20ms}
 schedule: {blocks: 1}
-`), 0o644); err != nil {
+`, freePorts(t), freePorts(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "run", "--force", "--out", filepath.Join(dir, "out"), file)
