@@ -12,7 +12,8 @@ import (
 )
 
 // watchedKube are the ways between two pods whose elements differ. The nodes are joined by the control plane's bridge.
-var watchedKube = strings.NewReplacer("HOST", "{hostNetwork: true, resources: {}}",
+// Another run on them can have the default port.
+var watchedKube = strings.NewReplacer("HOST", "{hostNetwork: true, resources: {}, port: 7930}",
 	"VXLAN", "{runtimeClassName: vxlan, resources: {}}", "POD", "{resources: {}}").Replace(`
 nearfar: v1
 name: inside-kube
