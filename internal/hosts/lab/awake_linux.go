@@ -37,7 +37,7 @@ const (
 func newAwake() *awake { return &awake{cpus: map[int]bool{}} }
 
 // use says whether the wire is in use. It never waits, not even for Go's scheduler, which takes a thread away where a
-// function grows its stack.
+// function checks the size of its stack: this one does not.
 //
 //go:nosplit
 func (a *awake) use(yes bool) {

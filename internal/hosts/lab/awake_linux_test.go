@@ -96,8 +96,8 @@ func switchAwake(args []string) error {
 	return nil
 }
 
-// waitsOfThread returns how often the calling thread has given its CPU away by itself. Go's scheduler takes a thread away
-// where a function grows its stack, so that none of it may be between two readings.
+// waitsOfThread returns how often the calling thread has waited. Go's scheduler takes a thread away where a function
+// checks the size of its stack. This function has no such check, so the scheduler cannot do that between two readings.
 //
 //go:nosplit
 func waitsOfThread() int64 {

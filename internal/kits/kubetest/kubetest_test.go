@@ -79,8 +79,8 @@ func podIP(c *Cluster, name string) string {
 	return c.Kubectl("get", "pod", name, "-o", "jsonpath={.status.podIP}")
 }
 
-// TestClusterOfTheKit runs all that does not kill a cluster in one, because a cluster takes many seconds of CPU time to start.
-// The subtests run one after the other, and later ones use the pods of earlier ones. When the cluster has ended,
+// TestClusterOfTheKit runs all that does not kill a cluster in one, because a cluster takes many seconds of CPU time to
+// start. The subtests run one after the other, and later ones use the pods of earlier ones. When the cluster has ended,
 // nothing is left of it. While it runs, the machine's own network is as before.
 func TestClusterOfTheKit(t *testing.T) {
 	t.Parallel()

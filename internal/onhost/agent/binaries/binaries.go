@@ -48,17 +48,12 @@ func LinuxMissing() error { return linuxMissing(dist) }
 
 // linuxMissing unpacks no agent: that takes a fifth of a second, and a run on this machine needs none.
 func linuxMissing(files fs.FS) error {
-	var missing error
 	for _, s := range Systems() {
-		if s.OS != "linux" {
-			continue
-		}
-		if _, err := fs.Stat(files, name(s)); err == nil {
+		if _, err := fs.Stat(files, name(s)); s.OS == "linux" && err == nil {
 			return nil
 		}
-		missing = fmt.Errorf("the agent for %s: %w", s.OS, ErrMissing)
 	}
-	return missing
+	return fmt.Errorf("the agent for linux: %w", ErrMissing)
 }
 
 // For is the agent for a system.
