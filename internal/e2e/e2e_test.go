@@ -173,10 +173,16 @@ var shortWindow = regexp.MustCompile(`^native: the window gives no figure: \S+ w
 	`client's clock, and \d+ (bytes were received|messages were received|transactions were completed) in it: ` +
 	`a machine was too busy, or the path stood still \(`)
 
-// trials reads the trials of an answer's run. A trial with a short window is left out if a good one has replaced it.
+// trials reads the trials of an answer's run, as trialsOf does.
 func trials(t *testing.T, a answer.Answer) []result.Trial {
 	t.Helper()
-	dir, err := rundir.Open(a.Run)
+	return trialsOf(t, a.Run)
+}
+
+// trialsOf reads the trials of a run. A trial with a short window is left out if a good one has replaced it.
+func trialsOf(t *testing.T, run string) []result.Trial {
+	t.Helper()
+	dir, err := rundir.Open(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"nearfar/internal/conclude/answer"
 )
 
 // startAgent starts `nearfar agent` with its standard output in a file. It returns the join string.
@@ -97,12 +94,9 @@ schedule: {blocks: 1}
 		t.Fatal(err)
 	}
 	nearfar(0, stays, "check", good)
-	var a answer.Answer
-	printed := nearfar(0, "there: measures between a (", append(run, "-f", "json", good)...)
-	if err := json.Unmarshal([]byte(printed), &a); err != nil {
-		t.Fatal(err)
-	}
-	if a.Failed != 0 || a.Environment == nil || len(a.Environment.Addresses) != 2 ||
+	a := answerOf(t, []byte(nearfar(0, "there: measures between a (", append(run, "-f", "json", good)...)), dir)
+	wantNoFailures(t, a)
+	if a.Environment == nil || len(a.Environment.Addresses) != 2 ||
 		a.Environment.Addresses[0].Server.Address == "" || a.Environment.Addresses[1].Client.Host != "b" {
 		t.Errorf("the answer does not say where it measured: %+v", a.Environment)
 	}
