@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -256,7 +255,7 @@ func machinePIDs(t *testing.T) (pids []int) {
 // onlyRun finds the one run directory of a workspace.
 func onlyRun(t *testing.T, dir string) string {
 	t.Helper()
-	runs := glob(t, filepath.Join(dir, "runs", "*"))
+	runs := runDirs(t, dir)
 	if len(runs) != 1 {
 		t.Fatalf("run directories: %q", runs)
 	}

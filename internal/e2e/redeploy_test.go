@@ -140,11 +140,11 @@ func (r *redeployed) answered(by *running) (a answer.Answer) {
 // measured reads the only run: its trials, and its machines.
 func (r *redeployed) measured() (path string, trials []result.Trial, machines []deploy.MadeMachines) {
 	r.t.Helper()
-	runs := glob(r.t, filepath.Join(r.dir, "runs", "*", "run.json"))
+	runs := runDirs(r.t, r.dir)
 	if len(runs) != 1 {
 		r.t.Fatalf("runs: %q", runs)
 	}
-	dir, err := rundir.Open(filepath.Dir(runs[0]))
+	dir, err := rundir.Open(runs[0])
 	r.rig.must(err)
 	trials, err = dir.Trials()
 	r.rig.must(err)
