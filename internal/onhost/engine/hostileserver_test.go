@@ -179,3 +179,20 @@ func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer
 	}
 	t.Logf("%s: %s", name, cmp.Or(said.Failure, "a result"))
 }
+
+// TestNoServerKeepsFirstTransactions: the transactions that open a session with timestamps wait in the kernel, and must
+// not keep the runtime's timers waiting, which end them (process.OnThread). When they did, about one client of a hundred
+// went on.
+func TestNoServerKeepsFirstTransactions(t *testing.T) {
+	t.Parallel()
+	mode := "rr with timestamps tcp"
+	o, ok := everyMode()[mode]
+	if !ok {
+		t.Fatalf("there is no mode %q", mode)
+	}
+	var cases sync.WaitGroup
+	for range 96 {
+		cases.Go(func() { endsInTime(t, mode, o, hostileServers()["silent"]) })
+	}
+	cases.Wait()
+}

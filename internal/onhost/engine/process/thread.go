@@ -6,6 +6,10 @@ import (
 
 // OnThread runs a hot loop on a thread of its own, which ends with the loop. The returned channel is closed at the
 // end. closeOwn closes the only socket that the loop uses; it is nil if the loop opens others.
+//
+// A goroutine that was not started this way must not wait in the kernel without a limit. The runtime does not know that
+// it waits. If its thread was the one that waits for the runtime's timers, no other takes that over, and the time limit
+// that should interrupt it never comes.
 func OnThread(closeOwn func(), loop func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

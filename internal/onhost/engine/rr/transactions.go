@@ -51,9 +51,16 @@ func open(ctx context.Context, c *session.Client) (transactor, error) {
 		return nil, err
 	}
 	if p.Timestamps {
-		return newStampedTCP(s, p.Request, p.Response)
+		return openStampedTCP(s, p)
 	}
 	return newTCPClient(s, p.Request, p.Response, p.Loop), nil
+}
+
+// openStampedTCP carries out the first transactions on a thread of their own: they wait in the kernel
+// (process.OnThread).
+func openStampedTCP(s *sys.Socket, p wire.Params) (t transactor, err error) {
+	<-process.OnThread(nil, func() { t, err = newStampedTCP(s, p.Request, p.Response) })
+	return t, err
 }
 
 // openUDP opens the data socket, and repeats the first datagram until the server answers.
