@@ -275,7 +275,7 @@ func (c *chaos) says(t *testing.T, dir string, code int, state, answered, said s
 // returns the state, or "" if the run was killed before it kept anything.
 func (c *chaos) whole(t *testing.T, dir string, code int) string {
 	t.Helper()
-	runs := runDirs(t, dir)
+	runs := runsIn(t, dir+"/runs")
 	if len(runs) == 0 || !exists(runs[0]+"/run.json") && !exists(runs[0]+"/trials.jsonl") {
 		return ""
 	}

@@ -112,7 +112,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			timer.Stop()
 			t.Logf("killed after %v: %v", after, err)
 			waitForTraces(t, mark, before)
-			runs := runDirs(t, dir)
+			runs := runsIn(t, filepath.Join(dir, "runs"))
 			if len(runs) == 0 { // killed before there was anything to keep
 				return
 			}
@@ -204,11 +204,11 @@ func traces(t *testing.T, mark string) map[string][]string {
 	return found
 }
 
-// runDirs returns the run directories of a working directory. One that was being made when nearfar was killed has a
-// hidden name, and the next run removes it.
-func runDirs(t *testing.T, dir string) []string {
+// runsIn lists the run directories in a directory. One that was being made when nearfar was killed has a hidden name,
+// and the next run removes it.
+func runsIn(t *testing.T, dir string) []string {
 	t.Helper()
-	return glob(t, filepath.Join(dir, "runs", "[^.]*"))
+	return glob(t, filepath.Join(dir, "[^.]*"))
 }
 
 func glob(t *testing.T, pattern string) []string {

@@ -176,13 +176,3 @@ func TestSixtyThousandTrials(t *testing.T) {
 		}
 	}
 }
-
-// runsIn lists the run directories in a directory.
-func runsIn(t *testing.T, dir string) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}

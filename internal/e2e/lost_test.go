@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -255,7 +256,7 @@ func machinePIDs(t *testing.T) (pids []int) {
 // onlyRun finds the one run directory of a workspace.
 func onlyRun(t *testing.T, dir string) string {
 	t.Helper()
-	runs := runDirs(t, dir)
+	runs := runsIn(t, filepath.Join(dir, "runs"))
 	if len(runs) != 1 {
 		t.Fatalf("run directories: %q", runs)
 	}

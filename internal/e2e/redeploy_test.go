@@ -140,7 +140,7 @@ func (r *redeployed) answered(by *running) (a answer.Answer) {
 // measured reads the only run: its trials, and its machines.
 func (r *redeployed) measured() (path string, trials []result.Trial, machines []deploy.MadeMachines) {
 	r.t.Helper()
-	runs := runDirs(r.t, r.dir)
+	runs := runsIn(r.t, filepath.Join(r.dir, "runs"))
 	if len(runs) != 1 {
 		r.t.Fatalf("runs: %q", runs)
 	}

@@ -181,8 +181,8 @@ func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer
 }
 
 // TestNoServerKeepsFirstTransactions: the transactions that open a session with timestamps wait in the kernel, and must
-// not keep the runtime's timers waiting, which end them (process.OnThread). When they did, about one client of a hundred
-// went on.
+// not keep the runtime's timers waiting, which end them (process.OnThread). When they did, about one client of a
+// hundred went on.
 func TestNoServerKeepsFirstTransactions(t *testing.T) {
 	t.Parallel()
 	mode := "rr with timestamps tcp"
