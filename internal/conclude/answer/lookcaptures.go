@@ -18,7 +18,7 @@ func (a *Answer) LookAtCaptures(e *experiment.Experiment, trials []result.Trial)
 		if !ok {
 			continue
 		}
-		q := a.firstQuantity(w.Name)
+		q := a.quantityWith(w.Name, twin.Name, trials)
 		made := captured.Of(captured.Input{
 			Workload: w.Name, Captured: twin.Name, Quantity: q.Name(), Value: q.Of, Arms: e.ArmNames(), Trials: trials,
 		})

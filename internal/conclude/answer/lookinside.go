@@ -33,7 +33,7 @@ func (a *Answer) LookInside(
 			Subtracted: map[string]inside.Subtracted{}, Crosses: map[string]map[string]int{},
 			Attributed: map[string]inside.Measure{},
 		}
-		q := a.firstQuantity(w.Name)
+		q := a.quantityWith(w.Name, twin.Name, trials)
 		in.Quantity, in.Value, in.Mean = q.Name(), q.Of, q.Stat == result.Mean
 		for _, c := range a.Comparisons {
 			if c.Workload == w.Name && c.Quantity == q && c.Difference != nil {
@@ -52,6 +52,22 @@ func (a *Answer) LookInside(
 		a.Inside = append(a.Inside, made)
 		a.Warnings = append(a.Warnings, insideWarnings(made)...)
 	}
+}
+
+// quantityWith is the quantity in which a workload and its twin are compared: the one that is told first. Watching and
+// capturing make round trips longer, so that trials of a twin can have too few of them for its percentile. Then it is
+// the mean.
+func (a *Answer) quantityWith(workload, twin string, trials []result.Trial) figures.Quantity {
+	q := a.firstQuantity(workload)
+	theirs := slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool {
+		return t.Workload != twin || t.Error != ""
+	})
+	mean := q
+	mean.Stat = result.Mean
+	if present := figures.Present(theirs, []figures.Quantity{q, mean}); len(present) > 0 {
+		return present[0]
+	}
+	return q
 }
 
 // firstQuantity is the quantity of a workload that is told first.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	lookinside "nearfar/internal/conclude/answer/inside"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/inside"
 	"nearfar/internal/declare/result"
@@ -125,5 +126,38 @@ func TestTheInsideIsBesideTheAnswer(t *testing.T) {
 	var a Answer
 	if a.LookInside(e.Unwatched(), nil, nil); a.Inside != nil {
 		t.Error("an experiment without twins has an inside")
+	}
+}
+
+// Trials of a twin that are too short for the percentile that is told first are compared by their means.
+func TestShortTwinsAreComparedByMeans(t *testing.T) {
+	watched, _, ofWatched := watchedRun(t)
+	capturing, _, ofCaptured := capturedRun(t, whole)
+	for _, trials := range [][]result.Trial{ofWatched, ofCaptured} {
+		for i := range trials {
+			median := trials[i].Metrics[0]
+			mean := median
+			mean.Stat = result.Mean
+			mean.Value += 5e-6
+			if trials[i].Metrics = []result.Metric{median, mean}; trials[i].Workload != "rr" {
+				trials[i].Metrics = []result.Metric{mean}
+			}
+		}
+	}
+	a := Make(Input{Experiment: watched, Trials: ofWatched, State: "complete"})
+	a.LookInside(watched, ofWatched, recordings(ofWatched, 9000, 2000, ""))
+	a.LookAtCaptures(capturing, ofCaptured)
+	seen, captured := a.Inside[0], a.Captured[0]
+	if a.Arms[0].Quantity.Name() != "rtt p50" || seen.Quantity != "rtt mean" || captured.Quantity != "rtt mean" {
+		t.Fatalf("%q is told first, watched trials are compared by %q, captured ones by %q",
+			a.Arms[0].Quantity.Name(), seen.Quantity, captured.Quantity)
+	}
+	for name, cost := range map[string]*lookinside.Measure{"watching": seen.Arms[0].Cost, "capturing": captured.Arms[0].Cost} {
+		if cost == nil || cost.Median < 0.99e-6 || cost.Median > 1.01e-6 {
+			t.Errorf("the cost of %s is %+v", name, cost)
+		}
+	}
+	if ratio := seen.Arms[0].Ratio; ratio == nil || seen.Arms[0].Reported == nil {
+		t.Errorf("of the watched trials is known %+v", seen.Arms[0])
 	}
 }
