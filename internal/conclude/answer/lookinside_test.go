@@ -148,9 +148,9 @@ func TestShortTwinsAreComparedByMeans(t *testing.T) {
 	a.LookInside(watched, ofWatched, recordings(ofWatched, 9000, 2000, ""))
 	a.LookAtCaptures(capturing, ofCaptured)
 	seen, captured := a.Inside[0], a.Captured[0]
-	if a.Arms[0].Quantity.Name() != "rtt p50" || seen.Quantity != "rtt mean" || captured.Quantity != "rtt mean" {
+	if a.Arms[0].Name() != "rtt p50" || seen.Quantity != "rtt mean" || captured.Quantity != "rtt mean" {
 		t.Fatalf("%q is told first, watched trials are compared by %q, captured ones by %q",
-			a.Arms[0].Quantity.Name(), seen.Quantity, captured.Quantity)
+			a.Arms[0].Name(), seen.Quantity, captured.Quantity)
 	}
 	for name, cost := range map[string]*lookinside.Measure{"watching": seen.Arms[0].Cost, "capturing": captured.Arms[0].Cost} {
 		if cost == nil || cost.Median < 0.99e-6 || cost.Median > 1.01e-6 {
