@@ -62,6 +62,9 @@ func makeGroups(cluster string, nodes []string) error {
 		if err := makeGroup(root, cluster); err != nil {
 			return err
 		}
+		if err := giveWeight(filepath.Join(root, cluster)); err != nil {
+			return err
+		}
 		for _, node := range nodes {
 			if err := makeGroup(root, cluster+"/"+node); err != nil {
 				return err
@@ -90,6 +93,27 @@ func makeGroup(root, name string) error {
 		b, err := os.ReadFile(filepath.Join(root, file))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file), b, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveWeight gives a cluster's group the highest weight there is, in the hierarchy that has weights of CPU time. Else
+// all pods together weigh as much as one process beside the cluster, and can be without a CPU for a whole trial.
+// https://docs.kernel.org/admin-guide/cgroup-v2.html and https://docs.kernel.org/scheduler/sched-design-CFS.html name the
+// files; the kernel's kernel/sched/sched.h has the limit of cpu.shares (MAX_SHARES).
+func giveWeight(dir string) error {
+	for file, most := range map[string]string{"cpu.weight": "10000", "cpu.shares": "262144"} {
+		f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			_, err = f.WriteString(most)
+			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
 			return err
