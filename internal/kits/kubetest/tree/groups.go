@@ -101,18 +101,18 @@ func makeGroup(root, name string) error {
 	return nil
 }
 
-// giveWeight gives a cluster's group the highest weight there is, in the hierarchy that has weights of CPU time. Else
-// all pods together weigh as much as one process beside the cluster, and can be without a CPU for a whole trial.
-// https://docs.kernel.org/admin-guide/cgroup-v2.html and https://docs.kernel.org/scheduler/sched-design-CFS.html name the
-// files; the kernel's kernel/sched/sched.h has the limit of cpu.shares (MAX_SHARES).
+// giveWeight lets a cluster's group weigh as much as eight processes beside the cluster, in the hierarchy that has
+// weights of CPU time: about as many measure in its pods at once. Else all pods together weigh as much as one, and can
+// be without a CPU for a whole trial. A process weighs 100 in the files of version 2
+// (https://docs.kernel.org/admin-guide/cgroup-v2.html) and 1024 in those of version 1.
 func giveWeight(dir string) error {
-	for file, most := range map[string]string{"cpu.weight": "10000", "cpu.shares": "262144"} {
+	for file, weight := range map[string]string{"cpu.weight": "800", "cpu.shares": "8192"} {
 		f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			_, err = f.WriteString(most)
+			_, err = f.WriteString(weight)
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
