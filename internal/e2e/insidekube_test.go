@@ -94,7 +94,9 @@ func outOfTunnel() []string {
 
 // nothingFollowed is the problem of a trial whose pods had a CPU for so little of its window that no round trip was
 // followed in it. The arm's other trials show its way.
-func nothingFollowed(p inside.Problem) bool { return strings.HasSuffix(p.Text, ", of 0 that were followed") }
+func nothingFollowed(p inside.Problem) bool {
+	return strings.HasSuffix(p.Text, ", of 0 that were followed")
+}
 
 // withoutBacklog leaves out what follows the decapsulation at a tunnel's device: a CPU's backlog, or GRO.
 func withoutBacklog(arm inside.Arm) inside.Arm {
