@@ -140,11 +140,7 @@ func (r *redeployed) answered(by *running) (a answer.Answer) {
 // measured reads the only run: its trials, and its machines.
 func (r *redeployed) measured() (path string, trials []result.Trial, machines []deploy.MadeMachines) {
 	r.t.Helper()
-	runs := runsIn(r.t, filepath.Join(r.dir, "runs"))
-	if len(runs) != 1 {
-		r.t.Fatalf("runs: %q", runs)
-	}
-	dir, err := rundir.Open(runs[0])
+	dir, err := rundir.Open(onlyRun(r.t, r.dir))
 	r.rig.must(err)
 	trials, err = dir.Trials()
 	r.rig.must(err)

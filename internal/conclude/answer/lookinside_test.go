@@ -152,12 +152,14 @@ func TestShortTwinsAreComparedByMeans(t *testing.T) {
 		t.Fatalf("%q is told first, watched trials are compared by %q, captured ones by %q",
 			a.Arms[0].Name(), seen.Quantity, captured.Quantity)
 	}
-	for name, cost := range map[string]*lookinside.Measure{"watching": seen.Arms[0].Cost, "capturing": captured.Arms[0].Cost} {
+	for name, cost := range map[string]*lookinside.Measure{
+		"watching": seen.Arms[0].Cost, "capturing": captured.Arms[0].Cost,
+	} {
 		if cost == nil || cost.Median < 0.99e-6 || cost.Median > 1.01e-6 {
 			t.Errorf("the cost of %s is %+v", name, cost)
 		}
 	}
-	if ratio := seen.Arms[0].Ratio; ratio == nil || seen.Arms[0].Reported == nil {
+	if seen.Arms[0].Ratio == nil || seen.Arms[0].Reported == nil {
 		t.Errorf("of the watched trials is known %+v", seen.Arms[0])
 	}
 }
