@@ -90,8 +90,12 @@ func stream(w http.ResponseWriter, r *http.Request, events <-chan event) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // the request has been read; the client sends nothing more
 	w.Header().Set("Content-Type", "text/event-stream")
+	limit := func() { _ = control.SetWriteDeadline(time.Now().Add(pieceTime)) }
+	// The server writes the end of the response after this function. Without a new limit that of the last event, which
+	// may be past, would cut the stream off.
+	defer limit()
 	send := func(text []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(pieceTime))
+		limit()
 		if _, err := w.Write(text); err != nil {
 			return false
 		}

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -129,6 +131,52 @@ func TestEventText(t *testing.T) {
 	if want := "event: trial\ndata: {\"x\":\"a\\nevent: b\\r\\n\\ndata: c\\u2028\"}\n\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// pipes is a listener in memory. Its deadlines follow the clock of synctest.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, open := <-p; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+// A stream whose last event is long past ends as HTTP demands: its reader sees the end and no error.
+func TestQuietStreamEndsWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, listener := make(chan event), make(pipes)
+		s := &http.Server{
+			ReadHeaderTimeout: requestTime,
+			Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stream(w, r, events) }),
+		}
+		go func() { _ = s.Serve(listener) }()
+		defer func() { _ = s.Close() }()
+		c, served := net.Pipe()
+		defer func() { _ = c.Close() }()
+		listener <- served
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(2*pieceTime, func() { close(events) })
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if want := fmt.Sprintf("retry: %d\n\n", retryAfter); string(text) != want || err != nil {
+			t.Errorf("read %q, %v; want %q", text, err, want)
+		}
+	})
 }
 
 // stuck opens a stream of events and never reads it.

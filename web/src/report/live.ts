@@ -63,6 +63,8 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (status:
   });
   events.addEventListener("state", (e) => {
     over = stateOf(e.data);
+    // The last event. If the page were slow to show the last data, it would connect to a server that has ended.
+    if (over !== undefined) events.close();
     void refresh();
   });
   events.addEventListener("open", () => void refresh());
