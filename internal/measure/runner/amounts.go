@@ -28,9 +28,14 @@ func amounts(t *result.Trial, w experiment.Workload) (client, server check.Amoun
 
 // exchanged counts answered requests.
 func exchanged(t *result.Trial, w experiment.Workload) (client, server check.Amount) {
-	answered, ok := t.Value(result.TransactionRate, "")
-	answered *= t.DurationSeconds
-	if !ok || answered <= 0 {
+	rate, _ := t.Value(result.TransactionRate, "")
+	answered := max(rate, 0) * t.DurationSeconds
+	// The native engine also says how many requests of the window were answered, in it or later. On a busy machine all
+	// answers to a load may come later.
+	if n, ok := counted(t, "answered"); ok {
+		answered = max(answered, float64(n))
+	}
+	if answered == 0 {
 		answered, _ = t.Value(result.Received, "")
 	}
 	response := w.Response
@@ -45,6 +50,12 @@ func exchanged(t *result.Trial, w experiment.Workload) (client, server check.Amo
 	return client, server
 }
 
+// counted reads a fact that is a count; ok is false if there is none.
+func counted(t *result.Trial, fact string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(t.Facts[fact], 10, 62)
+	return n, err == nil
+}
+
 // streamed counts the received bytes. Packets are not known, because the kernel joins and divides them.
 func streamed(t *result.Trial, w experiment.Workload) (client, server check.Amount) {
 	if t.Tool.Name == sentOnly {
@@ -52,8 +63,8 @@ func streamed(t *result.Trial, w experiment.Workload) (client, server check.Amou
 	}
 	// The native engine counts what each side received. In both directions at once the sides have windows of their own,
 	// so that a rate times the duration of the trial could be more than what arrived.
-	bytes := func(scope, counted string) uint64 {
-		if n, err := strconv.ParseUint(t.Facts[counted], 10, 62); err == nil {
+	bytes := func(scope, fact string) uint64 {
+		if n, ok := counted(t, fact); ok {
 			return n
 		}
 		rate, _ := t.ScopedValue(result.Goodput, "", scope)
