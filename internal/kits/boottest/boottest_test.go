@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/kits/kubetest/tree"
 	"nearfar/internal/kits/moduleroot"
 )
 
@@ -156,7 +157,11 @@ func (n *Network) Start(image Image) *Machine {
 		m.write("before", image.Before)
 	}
 	group := fmt.Sprintf("nearfar-boot-%d-%d", n.holder, n.last)
-	n.t.Cleanup(func() { removeGroups(group) })
+	n.t.Cleanup(func() {
+		if err := tree.RemoveGroups(group); err != nil {
+			n.t.Error(err)
+		}
+	})
 	// A process namespace: all of the machine ends with the process that holds it, also if that is killed.
 	cmd := n.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "--pid", "--fork",
 		"--kill-child", "--mount-proc", "--", "sh",
@@ -205,23 +210,6 @@ func (m *Machine) write(name, text string) {
 	}
 	if err != nil {
 		m.t.Fatal(err)
-	}
-}
-
-// removeGroups removes the control groups of a machine that has ended.
-func removeGroups(group string) {
-	for _, tree := range []string{"", "systemd", "unified"} {
-		top := filepath.Join("/sys/fs/cgroup", tree, group)
-		var all []string
-		_ = filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				all = append(all, path)
-			}
-			return nil
-		})
-		for i := len(all) - 1; i >= 0; i-- {
-			_ = os.Remove(all[i]) // the kernel may need a moment more: an empty group is only in the way
-		}
 	}
 }
 

@@ -144,8 +144,9 @@ func delegate(dir string) error {
 	return nil
 }
 
-// removeGroups removes the groups of a cluster, waiting until the kernel has freed its last processes.
-func removeGroups(cluster string) error {
+// RemoveGroups removes a control group and all below it in every hierarchy, as of a cluster or a container that was
+// killed. It waits until the kernel has freed the last processes. A group that does not exist is no error.
+func RemoveGroups(name string) error {
 	roots, err := hierarchies()
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func removeGroups(cluster string) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var failed error
 		for _, root := range roots {
-			if err := removeTree(filepath.Join(root, cluster)); err != nil {
+			if err := removeTree(filepath.Join(root, name)); err != nil {
 				failed = err
 			}
 		}

@@ -90,7 +90,7 @@ const patience = 20 * time.Second
 
 // Remove removes what a cluster leaves when its processes are gone: control groups, and its folder.
 func Remove(folder string) error {
-	return errors.Join(removeGroups(groupOf(folder)), os.RemoveAll(folder))
+	return errors.Join(RemoveGroups(groupOf(folder)), os.RemoveAll(folder))
 }
 
 // Sweep removes what clusters have left whose keeper was killed: folders that match a pattern, and their control
