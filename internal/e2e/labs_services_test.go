@@ -54,8 +54,7 @@ func TestTLSLab(t *testing.T) {
 func TestOwnServiceLab(t *testing.T) {
 	need(t, "curl", "curl")
 	const wire = 0.010
-	a := measure(t, ofLab(t, "own-service", "blocks: 12", "blocks: 2", "duration: 500ms, warmup: 100ms",
-		"duration: 300ms, warmup: 50ms"), "--force")
+	a := measure(t, ofLab(t, "own-service", "blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
 	for workload, metric := range map[string]string{"user": "answer_time", "least": result.ResponseTime} {
 		near, far := quickest(t, a, "near", workload, metric), quickest(t, a, "far", workload, metric)
@@ -106,8 +105,9 @@ func TestOwnServiceThatRuns(t *testing.T) {
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	changed := strings.NewReplacer(":8080/", ":"+port+"/", "{local: {}}", "{local: {}, address: 127.0.0.1}",
 		`{ssh: "${OLD}"}`, "{local: {}, address: 127.0.0.1}", `{ssh: "${NEW}"}`, "{local: {}, address: 127.0.0.2}",
-		"duration: 1s, warmup: 200ms", "duration: 200ms, warmup: 50ms", "duration: 2s, warmup: 200ms",
-		"duration: 300ms, warmup: 50ms", "rate: 20/s", "rate: 200/s", "blocks: 12", "blocks: 2").Replace(string(text))
+		// On a busy machine a request with a connection of its own may take 20 ms, and a median needs 20 of them.
+		"duration: 1s, warmup: 200ms", "duration: 600ms, warmup: 50ms", "duration: 2s, warmup: 200ms",
+		"duration: 600ms, warmup: 50ms", "rate: 20/s", "rate: 200/s", "blocks: 12", "blocks: 2").Replace(string(text))
 	dir := workspace(t)
 	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, changed))
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)

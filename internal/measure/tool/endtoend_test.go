@@ -70,7 +70,8 @@ func TestPlansOverLoopback(t *testing.T) {
 		{NewFortio(), clientWorkload(func(w *experiment.Workload) { w.Name, w.Duration = "fortio", second/2 }),
 			"127.0.0.1", checkPages(definitionFortio, 1)},
 		{NewFortio(), clientWorkload(func(w *experiment.Workload) {
-			w.Name, w.Duration, w.IP, w.Request, w.Response = "fortio6", second/2, 6, 100, 100_000
+			// A median needs 20 requests, which take 100 ms each on a busy machine.
+			w.Name, w.Duration, w.IP, w.Request, w.Response = "fortio6", 2*second, 6, 100, 100_000
 			w.Connect, w.Concurrency, w.OfferedRate = experiment.PerRequest, 4, 200
 		}), "::1", checkPages(definitionFortio, 4)},
 		{NewWrk(), clientWorkload(func(w *experiment.Workload) { w.Name = "wrk" }), "127.0.0.1",
