@@ -239,11 +239,14 @@ func (d *Dir) Manifest() Manifest {
 	return d.manifest
 }
 
-// Update changes the manifest and replaces run.json atomically.
+// Update changes the manifest and replaces run.json atomically. After Close it changes nothing and returns ErrClosed.
 // Several goroutines may call it.
 func (d *Dir) Update(change func(*Manifest)) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	if d.root == nil {
+		return fmt.Errorf("%s: %w", d.Path, ErrClosed)
+	}
 	change(&d.manifest)
 	return d.writeManifest()
 }
@@ -262,6 +265,9 @@ func (d *Dir) writeManifest() error {
 	}
 	return d.replaceLocked(manifestName, data)
 }
+
+// ErrClosed is the error of changes after Close.
+var ErrClosed = errors.New("the run directory is closed")
 
 // errTooLarge says that a manifest could not be read again.
 var errTooLarge = errors.New("too large")
@@ -346,7 +352,7 @@ func (d *Dir) replace(name string, data []byte) error {
 
 func (d *Dir) replaceLocked(name string, data []byte) error {
 	if d.root == nil {
-		return fmt.Errorf("%s: the run directory is closed", d.Path)
+		return fmt.Errorf("%s: %w", d.Path, ErrClosed)
 	}
 	name = filepath.FromSlash(name)
 	if err := d.root.Remove(nextName); err != nil && !errors.Is(err, os.ErrNotExist) {

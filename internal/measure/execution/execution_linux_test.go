@@ -61,7 +61,8 @@ func TestInterruptedAndResumed(t *testing.T) {
 	if err := r.Measure(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the interrupted run ends with %v", err)
 	}
-	if err := errors.Join(r.Finish(ctx), r.Close()); err != nil {
+	// A second Ctrl-C may come just after the run has finished.
+	if err := errors.Join(r.Finish(ctx), r.Interrupted(), r.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if m := r.Manifest(); m.State != rundir.Interrupted || m.Versions["nearfar"] == "" || len(m.Hosts) == 0 {
@@ -88,7 +89,8 @@ func TestInterruptedAndResumed(t *testing.T) {
 	if state := again.Manifest().State; state != rundir.Running {
 		t.Errorf("the continued run is %s", state)
 	}
-	if err := errors.Join(again.Measure(t.Context()), again.Finish(t.Context()), again.Close()); err != nil {
+	if err := errors.Join(again.Measure(t.Context()), again.Finish(t.Context()), again.Interrupted(),
+		again.Close()); err != nil {
 		t.Fatal(err)
 	}
 	trials, err := again.Trials()

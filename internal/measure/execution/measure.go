@@ -90,9 +90,13 @@ func (r *Run) Finish(ctx context.Context) error {
 }
 
 // Interrupted writes into run.json that the run was interrupted, for a process that ends before Measure does. It may be
-// called at any time after Create or Resume.
+// called at any time after Create or Resume. The state that Finish has written stays.
 func (r *Run) Interrupted() error {
-	return r.dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Interrupted, time.Now().UTC() })
+	err := r.dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Interrupted, time.Now().UTC() })
+	if errors.Is(err, rundir.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // Close frees the hosts, and closes the run directory if Finish has not done so. A run that was never prepared has
