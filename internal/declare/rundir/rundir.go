@@ -244,8 +244,8 @@ func (d *Dir) Manifest() Manifest {
 func (d *Dir) Update(change func(*Manifest)) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	if d.root == nil {
-		return fmt.Errorf("%s: %w", d.Path, ErrClosed)
+	if err := d.checkOpen(); err != nil {
+		return err
 	}
 	change(&d.manifest)
 	return d.writeManifest()
@@ -268,6 +268,14 @@ func (d *Dir) writeManifest() error {
 
 // ErrClosed is the error of changes after Close.
 var ErrClosed = errors.New("the run directory is closed")
+
+// checkOpen returns ErrClosed, with the path, after Close. It is called with writing held.
+func (d *Dir) checkOpen() error {
+	if d.root == nil {
+		return fmt.Errorf("%s: %w", d.Path, ErrClosed)
+	}
+	return nil
+}
 
 // errTooLarge says that a manifest could not be read again.
 var errTooLarge = errors.New("too large")
@@ -351,8 +359,8 @@ func (d *Dir) replace(name string, data []byte) error {
 }
 
 func (d *Dir) replaceLocked(name string, data []byte) error {
-	if d.root == nil {
-		return fmt.Errorf("%s: %w", d.Path, ErrClosed)
+	if err := d.checkOpen(); err != nil {
+		return err
 	}
 	name = filepath.FromSlash(name)
 	if err := d.root.Remove(nextName); err != nil && !errors.Is(err, os.ErrNotExist) {

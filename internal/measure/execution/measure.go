@@ -90,7 +90,7 @@ func (r *Run) Finish(ctx context.Context) error {
 }
 
 // Interrupted writes into run.json that the run was interrupted, for a process that ends before Measure does. It may be
-// called at any time after Create or Resume. The state that Finish has written stays.
+// called at any time after Create or Resume. After Finish or Close it leaves the state as it is.
 func (r *Run) Interrupted() error {
 	err := r.dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Interrupted, time.Now().UTC() })
 	if errors.Is(err, rundir.ErrClosed) {

@@ -91,8 +91,8 @@ func stream(w http.ResponseWriter, r *http.Request, events <-chan event) {
 	_ = control.SetReadDeadline(time.Time{}) // the request has been read; the client sends nothing more
 	w.Header().Set("Content-Type", "text/event-stream")
 	limit := func() { _ = control.SetWriteDeadline(time.Now().Add(pieceTime)) }
-	// The server writes the end of the response after this function. Without a new limit that of the last event, which
-	// may be past, would cut the stream off.
+	// The server writes the end of the response after this function returns. That write needs a limit of its own: the
+	// limit of the last event may be over.
 	defer limit()
 	send := func(text []byte) bool {
 		limit()
