@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"nearfar/internal/onhost/listening"
 )
 
 // lookAround is what another user tries. $1 is the folder of nearfar's user, the other arguments are nearfar's processes.
@@ -29,19 +32,13 @@ done
 exit 0
 `
 
-// socketsOf lists the sockets that processes hold, by inode.
-func socketsOf(pids []string) map[string]bool {
-	inodes := map[string]bool{}
+// looking is the command line of a look around.
+func looking(folder string, pids []int) []string {
+	argv := []string{"sh", "-c", lookAround, "sh", folder}
 	for _, pid := range pids {
-		files, _ := os.ReadDir("/proc/" + pid + "/fd") // none if it has ended
-		for _, file := range files {
-			target, _ := os.Readlink("/proc/" + pid + "/fd/" + file.Name())
-			if inode, ok := strings.CutPrefix(target, "socket:["); ok {
-				inodes[strings.TrimSuffix(inode, "]")] = true
-			}
-		}
+		argv = append(argv, strconv.Itoa(pid))
 	}
-	return inodes
+	return argv
 }
 
 // ofTest says whether a line of proc_net_unix(5) is a socket that the test's processes held before or after the look.
@@ -124,19 +121,19 @@ schedule: {blocks: 2, seed: 1}
 	}
 	run := startRunning(t, command(owner, program, "run", "--force", "--progress", "plain", "run.yaml"))
 	run.says("trial 1/4")
-	pids := waitUntil(t, "a tool beside nearfar and the lab", func() (pids []string) {
+	pids := waitUntil(t, "a tool beside nearfar and the lab", func() (pids []int) {
 		for _, p := range marked(t, own) {
-			pids = append(pids, fmt.Sprint(p.pid))
+			pids = append(pids, p.pid)
 		}
 		if len(pids) < 3 {
 			return nil
 		}
 		return pids
 	})
-	look := command(stranger, append([]string{"sh", "-c", lookAround, "sh", dir}, pids...)...)
+	look := command(stranger, looking(dir, pids)...)
 	look.Env = []string{"PATH=" + os.Getenv("PATH")}
 	look.Dir = "/"
-	held := socketsOf(pids)
+	held := listening.SocketsOf(pids...)
 	saw, err := look.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +143,7 @@ schedule: {blocks: 2, seed: 1}
 		line = strings.TrimSpace(line)
 		kind, what, _ := strings.Cut(line, " ")
 		switch {
-		case kind == "socket" && !ofTest(what, held, socketsOf(pids)):
+		case kind == "socket" && !ofTest(what, held, listening.SocketsOf(pids...)):
 		case kind == "reads" && strings.HasPrefix(what, home+"/runs/"):
 			results++
 		case kind == "reads" && slices.Contains([]string{dir + "/bin/tofu", home + "/tofu/main.tf"}, what):

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nearfar/internal/onhost/listening"
 )
 
 // strangersOnHosts is a run between a host by ssh and one with a TLS agent, in both directions. Its trials last so long
@@ -63,14 +65,14 @@ func TestStrangerOnTheHosts(t *testing.T) {
 	cmd, mark := m.command("run", "--force", "--progress", "plain", "-f", "json", file)
 	join := m.agents["server"].join
 	// look is what the stranger sees on nearfar's machine, if h is nil, or on a host.
-	look := func(h *sshHost, pids []string) string {
+	look := func(h *sshHost, pids []int) string {
 		t.Helper()
-		argv := []string{"setpriv", fmt.Sprintf("--reuid=%d", stranger), fmt.Sprintf("--regid=%d", stranger),
-			"--clear-groups", "sh", "-c", lookAround, "sh", r.dir}
+		argv := append([]string{"setpriv", fmt.Sprintf("--reuid=%d", stranger), fmt.Sprintf("--regid=%d", stranger),
+			"--clear-groups"}, looking(r.dir, pids)...)
 		if h != nil {
 			argv = append([]string{"nsenter", "-t", fmt.Sprint(r.holder(h)), "-m", "-n"}, argv...)
 		}
-		cmd := exec.Command(argv[0], append(argv[1:], pids...)...)
+		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH")}, "/"
 		saw, err := cmd.Output()
 		r.must(err)
@@ -88,19 +90,19 @@ func TestStrangerOnTheHosts(t *testing.T) {
 		}
 		looks++
 		waitUntil(t, "netperf on a host", func() []markedProcess { return r.onHosts("netperf -H") })
-		var pids []string
+		var pids []int
 		for _, p := range append(marked(t, mark), r.onHosts("")...) {
-			pids = append(pids, fmt.Sprint(p.pid))
+			pids = append(pids, p.pid)
 		}
 		for name, h := range map[string]*sshHost{"nearfar": nil, "client": r.hosts["client"], "server": r.hosts["server"]} {
-			held := socketsOf(pids)
+			held := listening.SocketsOf(pids...)
 			for line := range strings.Lines(look(h, pids)) {
 				line = strings.TrimSpace(line)
 				kind, what, _ := strings.Cut(line, " ")
 				path, _ := filepath.Rel(r.dir, what) // empty for what is no path
 				found := passphrase.FindStringSubmatch(what)
 				switch {
-				case kind == "socket" && !ofTest(what, held, socketsOf(pids)):
+				case kind == "socket" && !ofTest(what, held, listening.SocketsOf(pids...)):
 				case kind == "sees" && found != nil && slices.Contains([]string{"netperf", "netserver"}, programOf(what)):
 					words[found[1]] = true
 				case kind == "sees" && found == nil && !strings.Contains(what, join):

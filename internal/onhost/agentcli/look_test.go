@@ -17,8 +17,10 @@ const lookVerb = "agentcli-test-look"
 
 // Looked is what another user sees.
 type Looked struct {
-	// Files can be opened, Folders can be listed, Sockets can be connected to.
-	Files, Folders, Sockets []string
+	// Files can be opened, Folders can be listed.
+	Files, Folders []string
+	// Sockets can be connected to: the name of each, by its inode. Whose they are only root can see.
+	Sockets map[string]string
 	// Commands are the command lines of processes, Environments and Descriptors those that can be read.
 	Commands                  map[int]string
 	Environments, Descriptors []int
@@ -26,7 +28,7 @@ type Looked struct {
 
 // look looks at the files below a folder, and at the processes.
 func look(folder string, pids []string) error {
-	l := Looked{Commands: map[int]string{}}
+	l := Looked{Sockets: map[string]string{}, Commands: map[int]string{}}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -50,12 +52,16 @@ func look(folder string, pids []string) error {
 	if err != nil {
 		return err
 	}
+	const inode = 6 // of proc_net_unix(5); a name follows
 	for line := range strings.Lines(string(sockets)) {
 		fields := strings.Fields(line)
-		if name := fields[len(fields)-1]; strings.HasPrefix(name, folder) || strings.Contains(name, "nearfar") {
+		if len(fields) <= inode+1 {
+			continue
+		}
+		if name := fields[inode+1]; strings.HasPrefix(name, folder) || strings.Contains(name, "nearfar") {
 			if c, err := net.DialTimeout("unix", name, time.Second); err == nil {
 				_ = c.Close()
-				l.Sockets = append(l.Sockets, name)
+				l.Sockets[fields[inode]] = name
 			}
 		}
 	}

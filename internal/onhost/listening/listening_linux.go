@@ -86,7 +86,7 @@ func (r Request) divide(found []socket) (ours, others []socket) {
 	}
 	likely := map[string]bool{}
 	if r.PID != 0 && r.Ours(r.PID) {
-		likely = inodesOf(r.PID)
+		likely = SocketsOf(r.PID)
 	}
 	var held map[string]bool // by all of our processes
 	for _, s := range found {
@@ -110,7 +110,7 @@ func (r Request) divide(found []socket) (ours, others []socket) {
 func (r Request) held(found []socket) map[string]bool {
 	held := map[string]bool{}
 	eachProcess(func(pid int) bool {
-		inodes := inodesOf(pid)
+		inodes := SocketsOf(pid)
 		for _, s := range found {
 			if inodes[s.inode] && r.Ours(pid) {
 				held[s.inode] = true
@@ -125,7 +125,7 @@ func (r Request) held(found []socket) map[string]bool {
 func (r Request) taken(s socket) error {
 	e := &host.PortTakenError{Protocol: r.Protocol, Port: r.Port, User: s.user}
 	eachProcess(func(pid int) bool {
-		if !inodesOf(pid)[s.inode] {
+		if !SocketsOf(pid)[s.inode] {
 			return true
 		}
 		e.PID, e.Program = pid, "a process without a name"
@@ -152,20 +152,23 @@ func eachProcess(visit func(pid int) bool) {
 	}
 }
 
-// inodesOf lists the sockets that a process holds, by inode; nil if its descriptors are not visible.
-func inodesOf(pid int) map[string]bool {
-	path := "/proc/" + strconv.Itoa(pid) + "/fd"
-	folder, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = folder.Close() }()
-	names, _ := folder.Readdirnames(-1)
+// SocketsOf is the set of the sockets that processes hold, by inode as in /proc/net/tcp and /proc/net/unix. A process
+// that has ended, or whose descriptors are not visible, has none.
+func SocketsOf(pids ...int) map[string]bool {
 	inodes := map[string]bool{}
-	for _, name := range names {
-		target, err := os.Readlink(path + "/" + name)
-		if inode, ok := strings.CutPrefix(target, "socket:["); ok && err == nil {
-			inodes[strings.TrimSuffix(inode, "]")] = true
+	for _, pid := range pids {
+		path := "/proc/" + strconv.Itoa(pid) + "/fd"
+		folder, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		names, _ := folder.Readdirnames(-1)
+		_ = folder.Close() // it was only read
+		for _, name := range names {
+			target, err := os.Readlink(path + "/" + name)
+			if inode, ok := strings.CutPrefix(target, "socket:["); ok && err == nil {
+				inodes[strings.TrimSuffix(inode, "]")] = true
+			}
 		}
 	}
 	return inodes
