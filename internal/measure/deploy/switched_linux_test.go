@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -89,6 +90,8 @@ const (
 	// asked is how many datagrams of askedSize bytes a trial sends.
 	asked, askedSize = 4000, 500
 	askedPort        = 7777
+	// middle is where the test is told that half of a trial is over. The name belongs to the test's network namespace.
+	middle = "@nearfar-test-middle"
 )
 
 // echo answers datagrams until it is ended.
@@ -109,7 +112,8 @@ func echo() error {
 	}
 }
 
-// ask sends datagrams to an address, each when the one before has been answered, and prints how many were answered.
+// ask sends datagrams to an address, each when the one before has been answered, and prints how many were answered. In
+// the middle it waits for whoever listens at middle.
 func ask(to string) error {
 	c, err := net.Dial("udp4", net.JoinHostPort(to, strconv.Itoa(askedPort)))
 	if err != nil {
@@ -117,7 +121,12 @@ func ask(to string) error {
 	}
 	b := make([]byte, 2*askedSize)
 	answered := 0
-	for range asked {
+	for n := range asked {
+		if n == asked/2 {
+			if err := await(middle); err != nil {
+				return err
+			}
+		}
 		if _, err := c.Write(b[:askedSize]); err != nil {
 			return err
 		}
@@ -131,6 +140,16 @@ func ask(to string) error {
 	}
 	_, err = fmt.Println(answered)
 	return err
+}
+
+// await waits until the listener at a name of unix(7) closes the connection.
+func await(name string) error {
+	c, err := net.Dial("unix", name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, c)
+	return errors.Join(err, c.Close())
 }
 
 // asks is a tool of echo and ask.
@@ -210,12 +229,14 @@ func TestPathSwitchedInATrial(t *testing.T) {
 	hosts.Machines = newMachines(client, server, endsOf(e, hosts.Client, hosts.Server))
 	d := &Deployment{experiment: e, hosts: map[string]host.Hosts{"a": hosts}}
 	kept := &memory{}
+	atMiddle(t, func(trial int) {
+		if trial == 2 {
+			steer(t, "syn0")
+		}
+	})
 	r := runner.New(e, asks{}, d.hosts, runner.DefaultLimits(), func(event runner.Event) {
-		switch {
-		case event.Trial != nil:
+		if event.Trial != nil {
 			steer(t, "vf0")
-		case event.Slot.Trial == 2:
-			go switchHalfway(t, packetsOf(t, "vf0"))
 		}
 	})
 	r.Deployed(func(ctx context.Context, n int) (map[string]result.Sides[check.Facts], error) {
@@ -403,25 +424,24 @@ func steer(t *testing.T, port string) {
 	}
 }
 
-// packetsOf is how many packets have left by a device.
-func packetsOf(t *testing.T, device string) uint64 {
-	l, err := netlink.LinkByName(device)
+// atMiddle calls f with the number of each trial, from 1, in the middle of it.
+func atMiddle(t *testing.T, f func(trial int)) {
+	t.Helper()
+	l, err := net.Listen("unix", middle)
 	if err != nil {
-		t.Error(err)
-		return 0
+		t.Fatal(err)
 	}
-	return l.Attrs().Statistics.TxPackets
-}
-
-// switchHalfway switches the client's path when half of the packets of a trial have left.
-func switchHalfway(t *testing.T, before uint64) {
-	for end := time.Now().Add(time.Minute); packetsOf(t, "vf0") < before+asked/2; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Error("the trial sends nothing")
-			return
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for trial := 1; ; trial++ {
+			c, err := l.Accept()
+			if err != nil {
+				return // the test ends
+			}
+			f(trial)
+			_ = c.Close() // ask notices
 		}
-	}
-	steer(t, "syn0")
+	}()
 }
 
 // imitate runs the verbs of this test's hosts; false for other verbs.
