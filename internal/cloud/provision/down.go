@@ -73,6 +73,7 @@ func (p *Project) Down(ctx context.Context) (did bool, err error) {
 	if err != nil {
 		return true, errors.Join(failure, err)
 	}
+	left.Resources = append(left.Resources, p.lost()...)
 	if len(left.Resources) > 0 {
 		saved := p.save(func(r *Record) { r.Resources, r.Process = left.count(), nil })
 		return true, errors.Join(failure, &LeftError{left}, saved)
@@ -92,7 +93,7 @@ func (p *Project) Gone() string { return p.gone }
 
 // stateFiles are the files of this project's folder that show which resources were made.
 func stateFiles() []string {
-	return []string{"terraform.tfstate", "terraform.tfstate.backup", hostsName, outputsName, stacksName}
+	return []string{"terraform.tfstate", "terraform.tfstate.backup", beforeFile, hostsName, outputsName, stacksName}
 }
 
 // hasState says that there is a state without a record.
@@ -134,5 +135,7 @@ func (p *Project) Left(ctx context.Context) (left Remaining, err error) {
 	if err != nil {
 		return left, err
 	}
-	return m.resources(ctx)
+	left, err = m.resources(ctx)
+	left.Resources = append(left.Resources, p.lost()...)
+	return left, err
 }

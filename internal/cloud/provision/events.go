@@ -25,6 +25,7 @@ type event struct {
 		Resource resource `json:"resource"`
 		Action   string   `json:"action"`
 		Elapsed  float64  `json:"elapsed_seconds"`
+		IDValue  string   `json:"id_value"`
 	} `json:"hook"`
 	Diagnostic *diagnostic `json:"diagnostic"`
 }

@@ -63,6 +63,8 @@ type Record struct {
 	MadeID string `json:"made_id,omitempty"`
 	// Replaced are the addresses of the resources that runs make anew; empty before the first time.
 	Replaced []string `json:"replaced,omitempty"`
+	// Lost are resources that were made, and that the state does not have. They are deleted by hand, or imported.
+	Lost []Lost `json:"lost,omitempty"`
 	// Places are where a provider is asked for what is left; Untagged says that the module does not take the name of
 	// the run, so that its resources cannot be found by their tags.
 	Places   []audit.Place `json:"places,omitempty"`

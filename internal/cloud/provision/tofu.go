@@ -63,7 +63,7 @@ func (t *tool) create(ctx context.Context, variables []experiment.ModuleVariable
 	p := t.project
 	p.options.Note(t.name + " apply")
 	seen := &events{on: p.showProgress}
-	return t.stream(ctx, variables, true, seen, "apply", "-json", "-input=false", p.stateFlag(), p.planFile())
+	return t.change(ctx, variables, seen, "apply", "-json", "-input=false", p.stateFlag(), p.planFile())
 }
 
 // showProgress prints an event.
@@ -78,7 +78,7 @@ func (t *tool) remove(ctx context.Context, variables []experiment.ModuleVariable
 	p := t.project
 	p.options.Note(t.name + " destroy")
 	seen := &events{on: p.showProgress}
-	return t.stream(ctx, variables, true, seen, "destroy", "-json", "-auto-approve", "-input=false", "-lock-timeout=10m",
+	return t.change(ctx, variables, seen, "destroy", "-json", "-auto-approve", "-input=false", "-lock-timeout=10m",
 		p.stateFlag())
 }
 

@@ -66,6 +66,11 @@ func (t *tool) gone() string { return "the state is empty" }
 
 // prepare prepares the module: its providers and its backend.
 func (t *tool) prepare(ctx context.Context) error {
+	// nearfar may have been killed while the program was at work.
+	variables, _ := t.project.provision.In(t.project.attempt())
+	if err := t.mend(ctx, variables); err != nil {
+		return err
+	}
 	t.project.options.Note(t.name + " init")
 	return t.stream(ctx, nil, false, &events{}, "init", "-input=false", "-no-color")
 }

@@ -24,6 +24,9 @@ func (p *Project) Up(ctx context.Context, ask func(Plan) error) (err error) {
 	if err != nil {
 		return err
 	}
+	if p.record != nil && len(p.record.Lost) > 0 {
+		return &LostError{p.record.Lost}
+	}
 	var tried []Attempt
 	for attempt := p.first(); ; attempt++ {
 		variables, choice := p.provision.In(attempt)
@@ -200,7 +203,7 @@ func (p *Project) failed(ctx context.Context, m maker, err error) error {
 		return err // nothing was begun
 	}
 	all, listErr := m.resources(context.WithoutCancel(ctx))
-	if listErr == nil && len(all.Resources) == 0 {
+	if listErr == nil && len(all.Resources) == 0 && len(p.record.Lost) == 0 {
 		// Nothing was made, so there is nothing to delete.
 		return errors.Join(err, p.forget())
 	}

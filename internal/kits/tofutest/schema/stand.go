@@ -104,6 +104,40 @@ func (s *stand) ReadResource(
 	return &tfprotov6.ReadResourceResponse{NewState: state}, nil
 }
 
+// ImportResourceState reads a machine by its id. A cloud with the file "unimportable" has machines that cannot be
+// imported, like some types of all providers.
+func (s *stand) ImportResourceState(
+	_ context.Context, r *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
+	if _, err := os.Stat(filepath.Join(s.cloud, "unimportable")); err == nil {
+		return &tfprotov6.ImportResourceStateResponse{
+			Diagnostics: problem(fmt.Errorf("resource %s doesn't support import", r.TypeName)),
+		}, nil
+	}
+	var m machine
+	if err := readJSON(s.path(r.ID), &m); err != nil {
+		return &tfprotov6.ImportResourceStateResponse{Diagnostics: problem(err)}, nil
+	}
+	host, err := s.host(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{"id": r.ID, "name": m.Name, "size": m.Size, "zone": m.Zone,
+		"ssh": host["ssh"], "address": host["address"]}
+	values := map[string]tftypes.Value{"tags": tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, nil)}
+	for name, value := range known {
+		values[name] = tftypes.NewValue(tftypes.String, nil)
+		if value != "" {
+			values[name] = tftypes.NewValue(tftypes.String, value)
+		}
+	}
+	t := machineSchema().ValueType()
+	state, err := tfprotov6.NewDynamicValue(t, tftypes.NewValue(t, values))
+	return &tfprotov6.ImportResourceStateResponse{
+		ImportedResources: []*tfprotov6.ImportedResource{{TypeName: r.TypeName, State: &state}},
+	}, err
+}
+
 // PlanResourceChange replaces a machine whose arguments change: this cloud changes none.
 func (s *stand) PlanResourceChange(
 	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
@@ -207,12 +241,8 @@ func (s *stand) create(values map[string]tftypes.Value) (id string, host map[str
 			return "", nil, fmt.Errorf("creating %s: %s", m.Name, r.Message)
 		}
 	}
-	hosts := map[string]map[string]string{}
-	if err := readJSON(filepath.Join(s.cloud, "hosts.json"), &hosts); err != nil {
+	if host, err = s.host(m.Name); err != nil {
 		return "", nil, err
-	}
-	if host = hosts[m.Name]; host == nil {
-		host = map[string]string{"ssh": m.Name, "address": "192.0.2.1"}
 	}
 	if id = text(values["id"]); id == "" { // else only the tags change
 		id = fmt.Sprintf("%s-%d", m.Name, time.Now().UnixNano())
@@ -222,6 +252,16 @@ func (s *stand) create(values map[string]tftypes.Value) (id string, host map[str
 		err = os.WriteFile(s.path(id), data, 0o600)
 	}
 	return id, host, err
+}
+
+// host says how a machine is reached.
+func (s *stand) host(name string) (map[string]string, error) {
+	hosts := map[string]map[string]string{}
+	err := readJSON(filepath.Join(s.cloud, "hosts.json"), &hosts)
+	if host := hosts[name]; host != nil {
+		return host, err
+	}
+	return map[string]string{"ssh": name, "address": "192.0.2.1"}, err
 }
 
 // path is the file of a machine.
