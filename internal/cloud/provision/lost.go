@@ -22,26 +22,18 @@ type Lost struct {
 }
 
 func (l Lost) String() string {
-	return fmt.Sprintf("%s, which the state does not have: its id is %q", l.Address, l.ID)
-}
-
-// A LostError says that up cannot go on, because it would make again what is there.
-type LostError struct{ Lost []Lost }
-
-func (e *LostError) Error() string {
-	var text strings.Builder
-	text.WriteString("resources are there that the state does not have. Delete them at the provider, or with its own " +
-		"program, and then call nearfar down:")
-	for _, l := range e.Lost {
-		text.WriteString("\n  " + l.String())
+	if l.ID == "" {
+		return l.Address + ", which the state does not have: its id is not known"
 	}
-	return text.String()
+	return fmt.Sprintf("%s, which the state does not have: its id is %q", l.Address, l.ID)
 }
 
 const (
 	// beforeFile is the state before the last command that changed it.
 	beforeFile = "terraform.tfstate.before"
 	maxState   = 1 << 30 // bytes
+	// maxLost bounds the addresses and ids that a record takes, in bytes: a record that is too large is not read.
+	maxLost = maxRecord / 4
 )
 
 // change runs a command that makes or deletes resources, and looks afterwards whether the local state is whole.
@@ -99,7 +91,11 @@ func (t *tool) mend(ctx context.Context, variables []experiment.ModuleVariable) 
 	}
 	if emptied {
 		p.options.Note(t.name + " has lost its state while it was asked to end: restoring it")
-		made := p.madeLast()
+		made, more := p.madeLast()
+		if more > 0 {
+			p.options.Note(fmt.Sprintf("%d more resources were made, and are too many to be recorded: look for them at the "+
+				"provider", more))
+		}
 		// Recorded first: importing overwrites what the program has printed.
 		if err := p.save(func(r *Record) {
 			for _, l := range made {
@@ -151,23 +147,29 @@ func (t *tool) importLost(ctx context.Context, variables []experiment.ModuleVari
 	return nil
 }
 
-// madeLast lists the resources that the last command has made, as it printed them.
-func (p *Project) madeLast() (made []Lost) {
+// madeLast lists the resources that the last command has made, as it printed them. more is how many others there are.
+func (p *Project) madeLast() (made []Lost, more int) {
 	f, err := files.OpenRegular(p.own(outFile), 2*maxPrinted)
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	bytes := 0
 	seen := &events{on: func(e event) {
 		l := Lost{e.Hook.Resource.Addr, e.Hook.IDValue}
-		if e.Type == "apply_complete" && e.Hook.Action == "create" && l.Address != "" && len(made) < maxChanges {
-			made = append(made, l)
+		if e.Type != "apply_complete" || e.Hook.Action != "create" || l.Address == "" {
+			return
+		}
+		if size := len(l.Address) + len(l.ID); bytes+size <= maxLost {
+			made, bytes = append(made, l), bytes+size
+		} else {
+			more++
 		}
 	}}
 	into := &lines{on: seen.line}
 	_, _ = io.Copy(into, f) // what cannot be read is not known
 	into.flush()
-	return made
+	return made, more
 }
 
 // stateBefore restores the state before the last command, without what that command has made in place of something.
@@ -224,6 +226,15 @@ func (t *tool) correct(ctx context.Context, variables []experiment.ModuleVariabl
 		return err
 	}
 	return fmt.Errorf("%s %s: %w: %s", t.name, args[0], err, strings.Join(t.project.said(), " "))
+}
+
+// refuseLost refuses to make again what is there without being in the state.
+func (p *Project) refuseLost() error {
+	if p.record == nil || len(p.record.Lost) == 0 {
+		return nil
+	}
+	return errors.New("resources are there that the state does not have. Delete them at the provider, and then call " +
+		"nearfar down:\n  " + strings.Join(p.lost(), "\n  "))
 }
 
 // lost says for each resource that the state does not have what it is.

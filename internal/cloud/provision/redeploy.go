@@ -157,7 +157,7 @@ func (p *Project) startAgain(ctx context.Context) (*tool, error) {
 		return nil, errors.New("provision: replace needs a module of OpenTofu or Terraform: " +
 			"only its resources can be named")
 	}
-	return t, nil
+	return t, p.refuseLost()
 }
 
 // targets are the addresses of the resources that the file names, as far as they are there or were when a Redeploy

@@ -24,8 +24,8 @@ func (p *Project) Up(ctx context.Context, ask func(Plan) error) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.record != nil && len(p.record.Lost) > 0 {
-		return &LostError{p.record.Lost}
+	if err := p.refuseLost(); err != nil {
+		return err
 	}
 	var tried []Attempt
 	for attempt := p.first(); ; attempt++ {
