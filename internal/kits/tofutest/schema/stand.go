@@ -248,8 +248,13 @@ func (s *stand) create(values map[string]tftypes.Value) (id string, host map[str
 		id = fmt.Sprintf("%s-%d", m.Name, time.Now().UnixNano())
 	}
 	data, err := json.Marshal(m)
+	// A test reads all machines at any time: each file is whole.
+	file := s.path(id)
 	if err == nil {
-		err = os.WriteFile(s.path(id), data, 0o600)
+		err = os.WriteFile(file+".new", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
 	}
 	return id, host, err
 }
