@@ -265,7 +265,7 @@ func TestInterrupt(t *testing.T) {
 	mark := mark(t, cmd)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	said := runUntil(t, cmd, "trial 3/12", func() {
+	said := runUntil(t, cmd, "trial 3/", func() {
 		if len(traces(t, mark)["processes"]) < 2 {
 			t.Error("the running lab's processes do not carry the mark: this test could not see any that is left")
 		}

@@ -16,9 +16,6 @@ import (
 	"nearfar/internal/onhost/engine/wire"
 )
 
-// cookieTime is how long a data connection may take to send the cookie.
-const cookieTime = 2 * time.Second
-
 // strangers is how many connections, in addition to those of the session, may wait for their cookie to be read.
 const strangers = 128
 
@@ -124,8 +121,10 @@ type candidate struct {
 
 // An admission reads the cookies of many connections at once, so that a connection that sends none delays no other.
 type admission struct {
-	cookie   wire.Cookie
-	serves   func(net.Addr) bool
+	cookie wire.Cookie
+	serves func(net.Addr) bool
+	// deadline is the end of the admission, and of the wait for each cookie: a path that loses the packet with the cookie
+	// may need seconds to send it again.
 	deadline time.Time
 	// most is how many connections may wait. A further one closes the oldest.
 	most     int
@@ -165,12 +164,8 @@ func (a *admission) accept(l *net.TCPListener) error {
 // read reads the cookie of a connection, and admits or closes it.
 func (a *admission) read(from candidate) {
 	c := from.conn
-	deadline := a.deadline
-	if soon := time.Now().Add(cookieTime); soon.Before(deadline) {
-		deadline = soon
-	}
 	var got wire.Cookie
-	err := c.SetDeadline(deadline)
+	err := c.SetDeadline(a.deadline)
 	if err == nil {
 		_, err = io.ReadFull(c, got[:])
 	}
