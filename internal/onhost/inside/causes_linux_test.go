@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	declared "nearfar/internal/declare/inside"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // A stall is a way to make some trips slow.
@@ -258,7 +259,8 @@ func throttled(t *testing.T, quota, period time.Duration) (join func()) {
 	}
 	must(t, os.Mkdir(group, 0o755))
 	t.Cleanup(func() {
-		if err := os.Remove(group); err != nil {
+		// The thread that was in it has been told to end, and the kernel may still be freeing it.
+		if err := tree.RemoveGroups(filepath.Base(group)); err != nil {
 			t.Error(err)
 		}
 	})
