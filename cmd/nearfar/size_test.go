@@ -10,8 +10,8 @@ import (
 )
 
 // maxSize is the largest size of the program for linux/amd64 without the agents and fronts that it contains. A feature
-// that needs more raises it in an ADR of its own, which states its bytes: docs/adr/0169-states-that-are-emptied.md did last. See
-// docs/adr/0136-weight-of-the-program.md.
+// that needs more raises it in an ADR of its own, which states its bytes: docs/adr/0169-states-that-are-emptied.md did
+// last. See docs/adr/0136-weight-of-the-program.md.
 const maxSize = 58_930_000
 
 // TestSize builds the program as scripts/dist.sh does. The agents are in it only if they were made before.

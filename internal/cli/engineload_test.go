@@ -221,9 +221,9 @@ func TestEngineHTTPSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(last.Verdict)
-	// At 1000/s the queue grows for 300 ms, and the request in its middle waits for 450 ms; at 100/s, which gives enough
-	// requests for a median, few wait. A busy machine only adds to that, and it can add 40 ms to most: so the objective is
-	// nearer to 450 ms.
+	// At 1000/s the queue grows for 300 ms, and the request in its middle waits for 450 ms; at 100/s, which gives
+	// enough requests for a median, few wait. A busy machine only adds to that, and it can add 40 ms to most: so the
+	// objective is nearer to 450 ms.
 	if last.Best < 100 || last.Upper > 1000 || last.Upper > last.Best*1.06 || len(last.Points) < 6 {
 		t.Errorf("%+v", last)
 	}

@@ -175,10 +175,13 @@ func TestLostState(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.empties("apply")
-	named := []string{`stand_machine.vm["a"], which the state does not have: its id is "a-`, `stand_machine.vm["b"], which`}
-	l.runs(exitFailed, "[a b]", append([]string{lostNote, "it cannot be imported", "What was made is kept"}, named...),
+	named := []string{
+		`stand_machine.vm["a"], which the state does not have: its id is "a-`, `stand_machine.vm["b"], which`,
+	}
+	refused := append([]string{"resources are there that the state does not have"}, named...)
+	l.runs(exitFailed, "[a b]", append([]string{lostNote, "it cannot be imported", "What was made is kept"}, refused...),
 		"up", "--yes", "--on-failure", "keep")
-	l.runs(exitFailed, "[a b]", append([]string{"resources are there that the state does not have"}, named...), "up", "--yes")
+	l.runs(exitFailed, "[a b]", refused, "up", "--yes")
 	l.runs(exitFailed, "[a b]", append([]string{"2 resources are left"}, named...), "down", "experiment.yaml")
 	// One is deleted by hand; then both can be imported.
 	files, err := filepath.Glob(filepath.Join(l.cloud.Folder, "machines", "a-*"))

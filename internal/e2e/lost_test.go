@@ -40,8 +40,8 @@ type disturbedRun struct {
 }
 
 // disturbRun starts a run of twoArms, calls do when its third trial has ended, and waits for the end of the run. The
-// command line may begin with a program that starts nearfar. On a machine so busy that a trial fails before, the run has
-// more trials: it is not disturbed, and another one is started.
+// command line may begin with a program that starts nearfar. On a machine so busy that a trial fails before, the run
+// has more trials: it is not disturbed, and another one is started.
 func disturbRun(t *testing.T, do func(r *disturbedRun), before ...string) *disturbedRun {
 	t.Helper()
 	const attempts = 3

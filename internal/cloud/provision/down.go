@@ -69,11 +69,10 @@ func (p *Project) Down(ctx context.Context) (did bool, err error) {
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	left, err := m.resources(ctx)
+	left, err := p.remaining(ctx, m)
 	if err != nil {
 		return true, errors.Join(failure, err)
 	}
-	left.Resources = append(left.Resources, p.lost()...)
 	if len(left.Resources) > 0 {
 		saved := p.save(func(r *Record) { r.Resources, r.Process = left.count(), nil })
 		return true, errors.Join(failure, &LeftError{left}, saved)
@@ -135,7 +134,5 @@ func (p *Project) Left(ctx context.Context) (left Remaining, err error) {
 	if err != nil {
 		return left, err
 	}
-	left, err = m.resources(ctx)
-	left.Resources = append(left.Resources, p.lost()...)
-	return left, err
+	return p.remaining(ctx, m)
 }

@@ -93,8 +93,8 @@ func (t *tool) mend(ctx context.Context, variables []experiment.ModuleVariable) 
 		p.options.Note(t.name + " has lost its state while it was asked to end: restoring it")
 		made, more := p.madeLast()
 		if more > 0 {
-			p.options.Note(fmt.Sprintf("%d more resources were made, and are too many to be recorded: look for them at the "+
-				"provider", more))
+			p.options.Note(fmt.Sprintf("%d more resources were made, and are too many to be recorded: "+
+				"look for them at the provider", more))
 		}
 		// Recorded first: importing overwrites what the program has printed.
 		if err := p.save(func(r *Record) {
@@ -113,8 +113,8 @@ func (t *tool) mend(ctx context.Context, variables []experiment.ModuleVariable) 
 	return t.importLost(ctx, variables)
 }
 
-// importLost imports what the state does not have. tofu also computes the module's outputs then, and fails if one of them
-// needs another resource that is still missing: so it is tried again after each success.
+// importLost imports what the state does not have. tofu also computes the module's outputs then, and fails if one of
+// them needs another resource that is still missing: so it is tried again after each success.
 func (t *tool) importLost(ctx context.Context, variables []experiment.ModuleVariable) error {
 	p := t.project
 	refused := map[Lost]error{}
@@ -193,7 +193,7 @@ func (t *tool) stateBefore(ctx context.Context, made []Lost) error {
 		if !slices.Contains(there.Resources, l.Address) {
 			continue
 		}
-		if err := t.correct(ctx, nil, "state", "rm", p.stateFlag(), l.Address); err != nil {
+		if err := t.stream(ctx, nil, true, &events{}, "state", "rm", p.stateFlag(), l.Address); err != nil {
 			return err
 		}
 	}
@@ -201,31 +201,21 @@ func (t *tool) stateBefore(ctx context.Context, made []Lost) error {
 }
 
 // adopt imports a resource into the state. there is false if the provider does not have it any more. The error says why
-// it cannot be imported.
+// it cannot be imported, for example because another one has its address in the state.
 func (t *tool) adopt(ctx context.Context, variables []experiment.ModuleVariable, l Lost) (there bool, err error) {
-	all, err := t.resources(ctx)
-	if err != nil {
-		return false, err
-	}
-	if slices.Contains(all.Resources, l.Address) {
-		return false, errors.New("another one has its address in the state")
-	}
-	err = t.correct(ctx, variables, "import", "-input=false", "-no-color", t.project.stateFlag(), l.Address, l.ID)
+	err = t.stream(ctx, variables, true, &events{}, "import", "-input=false", "-no-color", t.project.stateFlag(), l.Address,
+		l.ID)
 	if err != nil && strings.Contains(err.Error(), "Cannot import non-existent remote object") {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// correct runs a command that changes the state and no resource. The error has what the program said.
-func (t *tool) correct(ctx context.Context, variables []experiment.ModuleVariable, args ...string) error {
-	err := t.project.run(ctx, command{
-		name: t.name, path: t.path, args: args, env: t.environment(variables), changes: true,
-	})
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("%s %s: %w: %s", t.name, args[0], err, strings.Join(t.project.said(), " "))
+// remaining lists what is there: what the program's state has, and what it has lost.
+func (p *Project) remaining(ctx context.Context, m maker) (Remaining, error) {
+	all, err := m.resources(ctx)
+	all.Resources = append(all.Resources, p.lost()...)
+	return all, err
 }
 
 // refuseLost refuses to make again what is there without being in the state.

@@ -11,8 +11,9 @@ import (
 
 // completed is an event of OpenTofu for a resource on which something was done.
 func completed(action, address, id string) string {
-	return fmt.Sprintf(`{"type":"apply_complete","hook":{"resource":{"addr":%q},"action":%q,"id_key":"id","id_value":%q}}`,
-		address, action, id)
+	return fmt.Sprintf(
+		`{"type":"apply_complete","hook":{"resource":{"addr":%q},"action":%q,"id_key":"id","id_value":%q}}`, address,
+		action, id)
 }
 
 func TestMadeLast(t *testing.T) {
@@ -23,7 +24,8 @@ func TestMadeLast(t *testing.T) {
 	long := strings.Repeat("x", maxLost)
 	lines := []string{
 		`{"type":"apply_start","hook":{"resource":{"addr":"a.begun"},"action":"create"}}`,
-		completed("create", "a.one", "1"), "no event", completed("delete", "a.old", "0"), completed("update", "a.two", "2"),
+		completed("create", "a.one", "1"), "no event", completed("delete", "a.old", "0"),
+		completed("update", "a.two", "2"),
 		completed("create", "a.long", long), completed("create", "a.three", "3"), completed("create", "a.unknown", ""),
 		completed("create", "a.cut off", "4")[:40],
 	}
@@ -35,8 +37,10 @@ func TestMadeLast(t *testing.T) {
 	if !slices.Equal(made, want) || more != 1 {
 		t.Errorf("%v and %d more, want %v and 1 more", made, more, want)
 	}
-	if text := fmt.Sprint(want[0], want[2]); !strings.Contains(text, `id is "1"`) || !strings.Contains(text, "not known") {
-		t.Error(text)
+	for l, says := range map[Lost]string{want[0]: `its id is "1"`, want[2]: "its id is not known"} {
+		if !strings.Contains(l.String(), says) {
+			t.Errorf("%v does not say %q", l, says)
+		}
 	}
 }
 

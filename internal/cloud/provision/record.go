@@ -46,7 +46,7 @@ type Record struct {
 	// Since is when the first up began, Until when the machines are past their time.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
-	// Resources is how many resources the state had after the last command; 0 if that is not known, as for scripts.
+	// Resources is how many resources were there after the last command; 0 if that is not known, as for scripts.
 	Resources int `json:"resources,omitempty"`
 	// Hourly is what is known of the price for an hour, in US dollars; HourlyAtLeast says that something can cost more.
 	// Hourly is nil if no price is known.

@@ -135,7 +135,7 @@ func (p *Project) failedAgain(ctx context.Context, t *tool, err error) error {
 	if p.record.State != StateRedeploying {
 		return err // nothing was begun
 	}
-	all, listErr := t.resources(context.WithoutCancel(ctx))
+	all, listErr := p.remaining(context.WithoutCancel(ctx), t)
 	return errors.Join(err, p.save(func(r *Record) {
 		if r.State, r.Process = StateFailed, nil; listErr == nil {
 			r.Resources = all.count()

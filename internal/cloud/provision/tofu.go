@@ -63,7 +63,11 @@ func (t *tool) create(ctx context.Context, variables []experiment.ModuleVariable
 	p := t.project
 	p.options.Note(t.name + " apply")
 	seen := &events{on: p.showProgress}
-	return t.change(ctx, variables, seen, "apply", "-json", "-input=false", p.stateFlag(), p.planFile())
+	err := t.change(ctx, variables, seen, "apply", "-json", "-input=false", p.stateFlag(), p.planFile())
+	if err != nil {
+		return err
+	}
+	return p.refuseLost()
 }
 
 // showProgress prints an event.

@@ -202,8 +202,8 @@ func (p *Project) failed(ctx context.Context, m maker, err error) error {
 	if p.record == nil || p.record.State == StateUp {
 		return err // nothing was begun
 	}
-	all, listErr := m.resources(context.WithoutCancel(ctx))
-	if listErr == nil && len(all.Resources) == 0 && len(p.record.Lost) == 0 {
+	all, listErr := p.remaining(context.WithoutCancel(ctx), m)
+	if listErr == nil && len(all.Resources) == 0 {
 		// Nothing was made, so there is nothing to delete.
 		return errors.Join(err, p.forget())
 	}

@@ -123,8 +123,8 @@ type candidate struct {
 type admission struct {
 	cookie wire.Cookie
 	serves func(net.Addr) bool
-	// deadline is the end of the admission, and of the wait for each cookie: a path that loses the packet with the cookie
-	// may need seconds to send it again.
+	// deadline is the end of the admission, and of the wait for each cookie: a path that loses the packet with the
+	// cookie may need seconds to send it again.
 	deadline time.Time
 	// most is how many connections may wait. A further one closes the oldest.
 	most     int
